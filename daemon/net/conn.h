@@ -1,0 +1,78 @@
+/* conn.h: one client connection: frames in, frames out, deadlines, the peer. Loop thread only.
+ *
+ * What a frame means is not known here: a handler, given by the server, is told. Order of a frame:
+ * prefix and message are read (limits before anything), then, if there is payload, `payload` says
+ * where it goes, then `frame` gets the whole. At most 1 MiB is read per connection and loop turn.
+ * Deadlines: HELLO within 10 s; a started frame within 30 s plus its bytes at the minimum rate, the
+ * time while we pause not counted; output without progress for 30 s. Broken deadlines, broken
+ * frames and the end of the peer's process (pidfd) close the connection with a reason that is
+ * logged once, with age and uid. */
+#ifndef NET_CONN_H
+#define NET_CONN_H
+
+#include "internal/err.h"
+#include "net/buf.h"
+#include "wire/codec.h"
+
+#include <uv.h>
+
+struct conn;
+
+struct peer {
+    uint32_t uid, gid;
+    int32_t pid; /* 0: in a namespace where it has no number for us */
+};
+
+enum conn_payload { CONN_PAYLOAD_TAKE, CONN_PAYLOAD_WAIT, CONN_PAYLOAD_DISCARD };
+
+struct conn_handler {
+    /* A session for a new connection; NULL refuses it (no memory). */
+    void *(*opened)(void *ctx, struct conn *conn, const struct peer *peer);
+    /* Payload is about to come. TAKE: into *ret_buf (the conn owns it until `frame`). WAIT: reading
+     * pauses until conn_resume, then `payload` is asked again. DISCARD: read and thrown away. */
+    enum conn_payload (*payload)(void *session, const struct frame *f, struct slice message,
+                                 struct buf **ret_buf);
+    /* A whole frame. `message` is valid during the call; `buf` (NULL without payload or when it was
+     * discarded) now belongs to the session. */
+    void (*frame)(void *session, const struct frame *f, struct slice message, struct buf *buf);
+    /* The connection is gone (for whatever reason, also after conn_close). Exactly once; `conn` must
+     * not be used any more. `reason` is static or lives during the call. */
+    void (*closed)(void *session, const char *reason);
+};
+
+struct conn_limits {
+    uint64_t hello_ms, frame_ms, output_ms; /* 10 s, 30 s, 30 s */
+    uint64_t min_rate_bytes;                /* per second: stretches frame_ms for long frames */
+    uint32_t connections, connections_per_uid;
+};
+
+/* Queue a frame. Encoding failures (no memory) close the connection. */
+void conn_send(struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg);
+/* Queue DATA with buf->bytes of payload; buf is given back when it has been sent (or dropped), and
+ * then `sent(arg)` is called if the connection still lives. */
+void conn_send_data(struct conn *conn, uint32_t request, uint32_t chunk, struct buf *buf,
+                    void (*sent)(void *arg), void *arg);
+/* Queue ERROR from err for a request; the connection stays. */
+void conn_refuse(struct conn *conn, uint32_t request, const struct err *err);
+/* Queue ERROR with closing set, then close when it is flushed (or after 1 s). Nothing more is read. */
+void conn_fail(struct conn *conn, uint32_t request, const struct err *err);
+void conn_close(struct conn *conn, const char *reason);
+/* Pause and resume reading, counted. While paused the frame deadline does not run. */
+void conn_pause(struct conn *conn);
+void conn_resume(struct conn *conn);
+/* The first frame was a good HELLO: the HELLO deadline ends. */
+void conn_greeted(struct conn *conn);
+uint64_t conn_id(const struct conn *conn); /* for the log: 1, 2, 3, ... */
+
+/* ---- the set of connections, owned by the server ---- */
+struct conn_set; /* accepts on a listening fd */
+int conn_set_new(uv_loop_t *loop, int listen_fd, const struct conn_limits *limits,
+                 const struct conn_handler *handler, void *ctx, struct conn_set **ret, struct err *err);
+void conn_set_stop_accept(struct conn_set *set);
+void conn_set_close_all(struct conn_set *set, const char *reason);
+/* After stop_accept: `empty` is called once, when no connection is left and all handles are closed. */
+void conn_set_close(struct conn_set *set, void (*empty)(void *ctx), void *ctx);
+struct conn_set *conn_set_free(struct conn_set *set); /* after `empty` */
+uint32_t conn_set_count(const struct conn_set *set);
+
+#endif

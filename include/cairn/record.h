@@ -1,0 +1,267 @@
+/* cairn/record.h: one training boundary in memory: build it, save it, find it, load it, read it.
+ *
+ * Every call returns 0 or -CAIRN_E* (cairn/error.h) unless it says otherwise; after a failure
+ * cairn_error() has the sentence for people. An output parameter (ret...) is written on success
+ * only. A handle is used by one thread at a time; different handles are independent. The library
+ * starts no thread, installs no signal handler, never exits, and survives fork(): in the child
+ * every call on an inherited handle returns -CAIRN_EFORK.
+ *
+ * Bytes are little-endian, row-major, dense. What a digest or a chunk is: proto/PROTOCOL.md. */
+#ifndef CAIRN_RECORD_H
+#define CAIRN_RECORD_H
+
+#include <cairn/error.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAIRN_VERSION "0.1.0"
+
+struct cairn;         /* one run at one daemon; remakes a lost connection by itself */
+struct cairn_record;  /* a captured or loaded boundary: owned by the caller, immutable */
+struct cairn_writer;  /* one component during capture; lives for one callback */
+struct cairn_reader;  /* one component of a record; lives as long as the record */
+struct cairn_pending; /* a save under way */
+
+/* Element types. Definitions and lengths: PROTOCOL.md, "Dtypes". */
+enum cairn_dtype {
+    CAIRN_F64 = 1, CAIRN_F32 = 2, CAIRN_FLEX32 = 3, CAIRN_F16 = 4, CAIRN_BF16 = 5,
+    CAIRN_F8_E4M3FN = 6, CAIRN_F8_E5M2 = 7, CAIRN_F8_E4M3FNUZ = 8, CAIRN_F8_E5M2FNUZ = 9,
+    CAIRN_F8_E8M0FNU = 10, CAIRN_F8_UE4M3 = 11, CAIRN_F6_E2M3 = 12, CAIRN_F6_E3M2 = 13,
+    CAIRN_F4_E2M1 = 14,
+    CAIRN_I64 = 20, CAIRN_I32 = 21, CAIRN_I16 = 22, CAIRN_I8 = 23,
+    CAIRN_U64 = 24, CAIRN_U32 = 25, CAIRN_U16 = 26, CAIRN_U8 = 27,
+    CAIRN_BOOL = 30, CAIRN_BOOL_U8 = 31, CAIRN_BOOL_U32 = 32,
+    CAIRN_C32 = 40, CAIRN_C64 = 41, CAIRN_C128 = 42,
+    CAIRN_QFLOAT = 50,
+    CAIRN_QINT8 = 60, CAIRN_QUINT8 = 61, CAIRN_QINT32 = 62, CAIRN_QUINT4X2 = 63, CAIRN_QUINT2X4 = 64,
+    CAIRN_OPAQUE = 70
+};
+
+enum cairn_component_id {
+    CAIRN_MODEL = 1, CAIRN_OPTIMIZER = 2, CAIRN_SCHEDULER = 3, CAIRN_GRADIENTS = 4, CAIRN_STATE = 5,
+    CAIRN_DTYPES = 6, CAIRN_WINDOW = 7, CAIRN_CONTRACT = 8
+};
+
+enum cairn_entry_kind {
+    CAIRN_TENSOR = 1, CAIRN_SCALAR_I64 = 2, CAIRN_SCALAR_U64 = 3, CAIRN_SCALAR_F64 = 4,
+    CAIRN_SCALAR_F32 = 5, CAIRN_SCALAR_BOOL = 6, CAIRN_SCALAR_STRING = 7, CAIRN_SCALAR_BYTES = 8,
+    CAIRN_SCALAR_NULL = 9
+};
+
+/* Bits of a record's kind: which companions it carries (plain: 0). */
+enum cairn_kind { CAIRN_KIND_DTYPES = 1, CAIRN_KIND_WEIGHTED = 2, CAIRN_KIND_MODEL_STATE = 4 };
+
+enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_DOUBLE = 3 };
+
+enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
+
+/* One leaf of a component. In: path, flags, id, dtype, rank, shape (kind and bytes are ignored).
+ * Out (cairn_entry_at): all; pointers live as long as the record. */
+struct cairn_entry {
+    const char *path;      /* UTF-8, 1..4096 bytes */
+    uint64_t id;           /* parameter id, with CAIRN_HAS_ID; every value is legal */
+    uint32_t flags;        /* enum cairn_entry_flag */
+    uint32_t dtype;        /* enum cairn_dtype */
+    uint32_t rank;         /* 0..32; 0 is a scalar tensor of one element */
+    uint32_t kind;         /* enum cairn_entry_kind */
+    const uint64_t *shape; /* rank dimensions, elements */
+    uint64_t bytes;        /* of the value */
+};
+
+/* A place in the region where a tensor belongs: the caller's own copy lands there directly. */
+struct cairn_slot {
+    void *dst;
+    size_t dst_bytes;
+    uint64_t cookie;
+};
+
+struct cairn_save_args {
+    uint64_t step;             /* the trainer's; may repeat after a rollback */
+    const uint8_t *save_id;    /* 16 bytes; NULL: random */
+    uint32_t precision;        /* enum cairn_precision */
+    bool lossy_ok;
+    const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
+    int timeout_ms;            /* until the durable acknowledgement; 0: the handle's */
+};
+
+/* What a daemon knows of one boundary. */
+struct cairn_boundary {
+    uint64_t seq, step, parent_seq;
+    uint64_t created_ns; /* wall clock of the daemon, information only */
+    uint64_t entry_count, payload_bytes;
+    uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
+    uint32_t kind, precision, warnings;
+    bool exact;
+    uint8_t save_id[16];
+    uint8_t root[16]; /* digest over everything */
+};
+
+enum cairn_save_state {
+    CAIRN_SAVE_NONE = 0, CAIRN_SAVE_RECEIVING = 1, CAIRN_SAVE_SEALED = 2, CAIRN_SAVE_COMMITTED = 3,
+    CAIRN_SAVE_PRUNED = 4, CAIRN_SAVE_UNKNOWN = 5
+};
+
+/* ---- handle ---------------------------------------------------------------------------------- */
+
+/* Open a run at a daemon. `socket` NULL: $CAIRN_SOCKET, else /run/cairn/cairnd.sock. `run` is RUN
+ * (the caller's own) or USER/RUN. Connects at once, and again whenever the connection was lost.
+ * Even on failure *ret is set (to a handle that only cairn_error and cairn_close accept), unless
+ * memory ran out, so that the reason can be read.
+ * Errors: EINVAL run name, path too long for a socket; ECONN no daemon; EVERSION; EACCES; ETIMEDOUT.
+ * Ownership: the caller closes *ret.   Threads: any.   Blocks: until connected, at most 10 s. */
+CAIRN_API int cairn_open(const char *socket, const char *run, struct cairn **ret);
+
+/* Close; a save that was started and not waited for still completes in the daemon. Records made
+ * with the handle stay readable except for payload that was not read yet. Returns NULL.
+ * Errors: none; NULL is allowed.   Ownership: frees c.   Threads: one per handle.   Blocks: never. */
+CAIRN_API struct cairn *cairn_close(struct cairn *c);
+
+/* The sentence about the last failure on this handle: what, where, what to do. "" when none.
+ * Errors: none.   Ownership: the handle's, valid until its next call.   Threads: one per handle.
+ * Blocks: never. */
+CAIRN_API const char *cairn_error(const struct cairn *c);
+
+/* Deadline of every later call that talks to the daemon, in milliseconds without progress
+ * (default 60000).
+ * Errors: EINVAL <= 0.   Ownership: -.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
+
+/* ---- capture side: inside a component's put callback ------------------------------------------ */
+
+/* Put a tensor: copies its bytes (shape x dtype) now and digests them.
+ * Errors: EINVAL path, dtype, shape, a bool that is neither 0 nor 1; EEXIST the same key twice (told
+ * at the end of the component); ELIMIT; ENOMEM.
+ * Ownership: keeps no pointer.   Threads: the capturing one.   Blocks: for the copy. */
+CAIRN_API int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data);
+
+/* Put a tensor whose bytes the caller writes itself: *ret is where. The slot must be done (next
+ * call) before a synchronous capture returns.
+ * Errors: as cairn_put.   Ownership: the place belongs to the record.   Threads: the capturing one.
+ * Blocks: never. */
+CAIRN_API int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e,
+                             struct cairn_slot *ret);
+
+/* The bytes of a slot are in place (rc 0), or the copy failed (rc < 0: the capture fails with it).
+ * Errors: EINVAL no such open slot.   Ownership: -.   Threads: any.   Blocks: never. */
+CAIRN_API int cairn_slot_done(struct cairn *c, const struct cairn_slot *s, int rc);
+
+/* Put a scalar. Floats are carried as their bits: NaN payloads and -0.0 stay. str is UTF-8 up to
+ * 64 KiB; bytes up to 64 KiB (put more as a U8 tensor).
+ * Errors, Ownership, Threads, Blocks: as cairn_put. */
+CAIRN_API int cairn_put_u64(struct cairn_writer *w, const char *path, uint64_t v);
+CAIRN_API int cairn_put_i64(struct cairn_writer *w, const char *path, int64_t v);
+CAIRN_API int cairn_put_f64(struct cairn_writer *w, const char *path, double v);
+CAIRN_API int cairn_put_f32(struct cairn_writer *w, const char *path, float v);
+CAIRN_API int cairn_put_bool(struct cairn_writer *w, const char *path, bool v);
+CAIRN_API int cairn_put_str(struct cairn_writer *w, const char *path, const char *v);
+CAIRN_API int cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes);
+CAIRN_API int cairn_put_null(struct cairn_writer *w, const char *path);
+/* A scalar of a parameter: as the calls above, with the parameter's id in the key (an optimizer's
+ * per-parameter step counter).
+ * Errors, Ownership, Threads, Blocks: as cairn_put. */
+CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_t id, uint64_t v);
+
+/* ---- restore side: inside fit and get, or on a loaded record ---------------------------------- */
+
+/* Look a tensor up by its key (path; optimizer and gradients: id and path) and compare dtype, rank,
+ * shape, id and trainable flag with `want`. With dst, read its bytes, verified, into dst; without
+ * (NULL), only the comparison.
+ * Errors: ENOENT no such entry; EMISMATCH (names path, recorded and wanted); ECORRUPT payload or
+ * digest; ECONN, ETIMEDOUT.   Ownership: keeps no pointer.   Threads: one per handle.
+ * Blocks: with dst, until the bytes are there. */
+CAIRN_API int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst);
+
+/* Read a scalar. Errors: ENOENT; EMISMATCH it is of another type.
+ * Ownership: str and bytes point into the record.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_get_u64(const struct cairn_reader *r, const char *path, uint64_t *ret);
+CAIRN_API int cairn_get_i64(const struct cairn_reader *r, const char *path, int64_t *ret);
+CAIRN_API int cairn_get_f64(const struct cairn_reader *r, const char *path, double *ret);
+CAIRN_API int cairn_get_f32(const struct cairn_reader *r, const char *path, float *ret);
+CAIRN_API int cairn_get_bool(const struct cairn_reader *r, const char *path, bool *ret);
+CAIRN_API int cairn_get_str(const struct cairn_reader *r, const char *path, const char **ret);
+CAIRN_API int cairn_get_bytes(const struct cairn_reader *r, const char *path, const void **ret,
+                              size_t *ret_bytes);
+CAIRN_API int cairn_get_id_u64(const struct cairn_reader *r, const char *path, uint64_t id,
+                               uint64_t *ret);
+
+/* The entry at a position in key order, from 0.
+ * Errors: ENOENT the end.   Ownership: pointers into the record.   Threads: one per handle.
+ * Blocks: never. */
+CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret);
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+/* Save: stream the record to the daemon and wait until it is durable there (fsynced, committed).
+ * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
+ * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
+ * lost connection is remade and the save settled until the deadline passes.
+ * Errors: ENOSPC (needed and free bytes); ECONFLICT; EPOISONED; EUNKNOWN; ETIMEDOUT; ECONN; ENOTSUP;
+ * ESUPERSEDED.   Ownership: takes *r on success.   Threads: one per handle.   Blocks: until durable. */
+CAIRN_API int cairn_save(struct cairn *c, struct cairn_record **r, const struct cairn_save_args *a,
+                         struct cairn_boundary *ret);
+
+/* Start a save: returns when the daemon holds the whole record (sealed: it survives this process),
+ * which is before it is durable. *r is taken. Wait with cairn_save_wait; a failure that nobody
+ * waited for is returned by the next call on the handle.
+ * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
+ * Blocks: for the upload. */
+CAIRN_API int cairn_save_start(struct cairn *c, struct cairn_record **r,
+                               const struct cairn_save_args *a, struct cairn_pending **ret);
+
+/* Wait for a started save; 0 ms polls. On any result but -CAIRN_EBUSY (not done yet) frees *p and
+ * sets it to NULL.
+ * Errors: EBUSY; else as cairn_save.   Ownership: takes *p.   Threads: one per handle.
+ * Blocks: up to timeout_ms. */
+CAIRN_API int cairn_save_wait(struct cairn_pending **p, int timeout_ms, struct cairn_boundary *ret);
+
+/* Ask what became of a save id (16 bytes).
+ * Errors: ECONN, ETIMEDOUT, EACCES.   Ownership: -.   Threads: one per handle.   Blocks: one round
+ * trip, and until saves of this run that were sealed before have ended. */
+CAIRN_API int cairn_save_find(struct cairn *c, const uint8_t *save_id, enum cairn_save_state *ret,
+                              uint64_t *ret_seq);
+
+/* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
+ * those before it, newest first, at most `max`.
+ * Errors: ENOENT none; EINVAL selector; ECONN, ETIMEDOUT, EACCES.   Ownership: caller's array.
+ * Threads: one per handle.   Blocks: as cairn_save_find. */
+CAIRN_API int cairn_find(struct cairn *c, const char *selector, size_t max,
+                         struct cairn_boundary *ret, size_t *ret_count);
+
+/* Load: fetch and verify the manifest of one boundary and pin it in the daemon; payload streams
+ * later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest boundary is
+ * ECORRUPT, never "none".
+ * Errors: ENOENT; ECORRUPT; EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
+ * cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until the manifest is
+ * here; timeout_ms 0: the handle's. */
+CAIRN_API int cairn_load(struct cairn *c, const char *selector, int timeout_ms,
+                         struct cairn_record **ret);
+
+/* Errors: none; NULL is allowed. Returns NULL.   Ownership: frees r.   Threads: one per handle.
+ * Blocks: never. */
+CAIRN_API struct cairn_record *cairn_record_free(struct cairn_record *r);
+
+/* Facts of a record. A captured one has seq 0, and no created time until it was saved.
+ * Errors: EINVAL.   Ownership: copies.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_record_info(const struct cairn_record *r, struct cairn_boundary *ret);
+
+/* Borrow the reader of one component of a loaded record.
+ * Errors: ENOENT the record has no such component; EINVAL a captured record.   Ownership: the
+ * record's.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_record_component(const struct cairn_record *r, enum cairn_component_id component,
+                                     const struct cairn_reader **ret);
+
+/* Name and element bits of a dtype; NULL and 0 for an unknown one (0 also for QFLOAT, OPAQUE).
+ * Errors: none.   Ownership: static.   Threads: any.   Blocks: never. */
+CAIRN_API const char *cairn_dtype_name(uint32_t dtype);
+CAIRN_API uint32_t cairn_dtype_bits(uint32_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

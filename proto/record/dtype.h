@@ -1,0 +1,26 @@
+/* dtype.h: the one table of element types (numbers: cairn/record.h, enum cairn_dtype). */
+#ifndef RECORD_DTYPE_H
+#define RECORD_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dtype_category { DTYPE_FLOAT, DTYPE_INT, DTYPE_UINT, DTYPE_BOOL, DTYPE_COMPLEX, DTYPE_QUANT, DTYPE_OPAQUE };
+
+struct dtype {
+    uint32_t code;
+    const char *name;
+    uint32_t bits; /* of one element; 0: the length is not a function of the shape (QFLOAT, OPAQUE) */
+    enum dtype_category category;
+    const char *safetensors; /* NULL: none */
+    const char *pytorch;     /* NULL: none */
+};
+
+const struct dtype *dtype_find(uint32_t code); /* NULL: unknown */
+const struct dtype *dtype_at(size_t index);    /* walk the table; NULL: end */
+const char *dtype_name(uint32_t code);         /* "?" when unknown */
+/* Bytes of a tensor: ceil(product x bits / 8). False on overflow, unknown code or when bits is 0. */
+bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes);
+
+#endif
