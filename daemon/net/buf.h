@@ -1,8 +1,8 @@
 /* buf.h: the fixed pool of page-aligned payload buffers, one chunk each. Loop thread only.
  *
  * The pool is all the payload memory there is: its size bounds the daemon. One connection holds at
- * most two, one uid at most a quarter (but two at least). Who gets none waits in line, and is called
- * in the order of asking when one comes back. Memory is mapped at start and stays. */
+ * most two, one uid at most a quarter (but two at least). Who gets none waits in line, and is
+ * called in the order of asking when one comes back. Memory is mapped at start and stays. */
 #ifndef NET_BUF_H
 #define NET_BUF_H
 
@@ -13,16 +13,17 @@ struct buf_pool;
 struct buf_user { /* one per connection: embedded, zero except uid and resume */
     uint32_t uid;
     unsigned held;
-    void (*resume)(struct buf_user *user); /* ask again now */
+    void (*resume)(struct buf_user *user); /* ask again now: called inside of somebody's buf_give */
     struct buf_user *next_waiting;         /* private */
     int waiting;
 };
 struct buf {
-    uint8_t *data;   /* LIMIT_CHUNK_BYTES, page-aligned */
-    uint32_t bytes;  /* in use */
+    uint8_t *data;  /* LIMIT_CHUNK_BYTES, page-aligned */
+    uint32_t bytes; /* in use */
     struct buf_pool *pool;
     struct buf_user *user; /* NULL once the user is gone */
     uint32_t uid;
+    int taken; /* private */
     struct buf *next;
 };
 

@@ -10,11 +10,11 @@
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
+#include <uv.h>
+
 #include "internal/err.h"
 #include "net/buf.h"
 #include "wire/codec.h"
-
-#include <uv.h>
 
 struct conn;
 
@@ -30,13 +30,17 @@ struct conn_handler {
     void *(*opened)(void *ctx, struct conn *conn, const struct peer *peer);
     /* Payload is about to come. TAKE: into *ret_buf (the conn owns it until `frame`). WAIT: reading
      * pauses until conn_resume, then `payload` is asked again. DISCARD: read and thrown away. */
-    enum conn_payload (*payload)(void *session, const struct frame *f, struct slice message,
+    enum conn_payload (*payload)(void *session,
+                                 const struct frame *f,
+                                 struct slice message,
                                  struct buf **ret_buf);
     /* A whole frame. `message` is valid during the call; `buf` (NULL without payload or when it was
      * discarded) now belongs to the session. */
     void (*frame)(void *session, const struct frame *f, struct slice message, struct buf *buf);
-    /* The connection is gone (for whatever reason, also after conn_close). Exactly once; `conn` must
-     * not be used any more. `reason` is static or lives during the call. */
+    /* Always from the loop, never from inside of a conn_ function: until it is called, those may be
+     * used and do nothing. The connection is gone (for whatever reason, also after conn_close).
+     * Exactly once; `conn` must not be used any more. `reason` is static or lives during the call.
+     */
     void (*closed)(void *session, const char *reason);
 };
 
@@ -50,11 +54,16 @@ struct conn_limits {
 void conn_send(struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg);
 /* Queue DATA with buf->bytes of payload; buf is given back when it has been sent (or dropped), and
  * then `sent(arg)` is called if the connection still lives. */
-void conn_send_data(struct conn *conn, uint32_t request, uint32_t chunk, struct buf *buf,
-                    void (*sent)(void *arg), void *arg);
+void conn_send_data(struct conn *conn,
+                    uint32_t request,
+                    uint32_t chunk,
+                    struct buf *buf,
+                    void (*sent)(void *arg),
+                    void *arg);
 /* Queue ERROR from err for a request; the connection stays. */
 void conn_refuse(struct conn *conn, uint32_t request, const struct err *err);
-/* Queue ERROR with closing set, then close when it is flushed (or after 1 s). Nothing more is read. */
+/* Queue ERROR with closing set, then close when it is flushed (or after 1 s). Nothing more is read.
+ */
 void conn_fail(struct conn *conn, uint32_t request, const struct err *err);
 void conn_close(struct conn *conn, const char *reason);
 /* Pause and resume reading, counted. While paused the frame deadline does not run. */
@@ -66,11 +75,22 @@ uint64_t conn_id(const struct conn *conn); /* for the log: 1, 2, 3, ... */
 
 /* ---- the set of connections, owned by the server ---- */
 struct conn_set; /* accepts on a listening fd */
-int conn_set_new(uv_loop_t *loop, int listen_fd, const struct conn_limits *limits,
-                 const struct conn_handler *handler, void *ctx, struct conn_set **ret, struct err *err);
+struct conn_set_options {
+    int listen_fd; /* borrowed until conn_set_stop_accept */
+    struct conn_limits limits;
+    const struct conn_handler *handler;
+    void *ctx; /* of handler->opened */
+};
+int conn_set_new(uv_loop_t *loop,
+                 const struct conn_set_options *options,
+                 struct conn_set **ret,
+                 struct err *err);
 void conn_set_stop_accept(struct conn_set *set);
+/* Each gets an ERROR (ECANCELED, the reason), and closes when that is flushed, or after 1 s. */
 void conn_set_close_all(struct conn_set *set, const char *reason);
-/* After stop_accept: `empty` is called once, when no connection is left and all handles are closed. */
+/* After stop_accept: `empty` is called once, when no connection is left and all handles are
+ * closed; maybe before this returns.
+ */
 void conn_set_close(struct conn_set *set, void (*empty)(void *ctx), void *ctx);
 struct conn_set *conn_set_free(struct conn_set *set); /* after `empty` */
 uint32_t conn_set_count(const struct conn_set *set);

@@ -20,7 +20,10 @@ struct ops_options {
 
 struct ops;
 /* Borrows st and loop until ops_free. */
-int ops_new(uv_loop_t *loop, struct st *st, const struct ops_options *options, struct ops **ret,
+int ops_new(uv_loop_t *loop,
+            struct st *st,
+            const struct ops_options *options,
+            struct ops **ret,
             struct err *err);
 const struct conn_handler *ops_handler(void); /* ctx is the struct ops */
 /* How many connections there are, for STATUS: set by the server. */

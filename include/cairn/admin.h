@@ -59,8 +59,16 @@ CAIRN_API int cairn_runs(struct cairn *c, bool all,
  * handle.   Blocks: until its files are unlinked. */
 CAIRN_API int cairn_run_drop(struct cairn *c);
 
+/* Label of one boundary that the last cairn_find on this handle found (index: its place in the
+ * array): walk by label. Text is copied.
+ * Errors: ENOENT the end, or no such boundary.   Ownership: caller's buffers (65 and 257 bytes).
+ * Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_found_label(const struct cairn *c, size_t index, size_t label, char *ret_name,
+                                char *ret_value);
+
 /* Read and check everything stored for one boundary (selector) or the whole run (NULL): rows,
- * chunks, entries, components, root. `each` is called for each finding.
+ * chunks, entries, components, root. `each` is called for each finding; *ret is written also with
+ * ECORRUPT.
  * Errors: ENOENT; ECORRUPT when there was a finding; ECONN; ETIMEDOUT.   Ownership: the finding is
  * valid during the callback.   Threads: one per handle.   Blocks: for a read of the data. */
 CAIRN_API int cairn_verify(struct cairn *c, const char *selector,

@@ -2,7 +2,9 @@
  * there are (PROTOCOL.md, "Packing"). Pure bookkeeping; the caller copies and digests.
  *
  * A region is an address range that starts on a page. Chunks start on pages. Per component two
- * shared chunks may be open at once, one for trainable entries, one for the others. */
+ * shared chunks may be open at once, one for trainable entries, one for the others; each has 8 MiB of
+ * the region set aside until it is closed. What alignment leaves between two entries of a chunk, and
+ * between its end and the next page, must be zero: a caller that reuses a region zeroes it. */
 #ifndef RECORD_LAYOUT_H
 #define RECORD_LAYOUT_H
 

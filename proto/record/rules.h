@@ -10,6 +10,8 @@
 bool run_name_ok(struct slice name);
 /* UTF-8 (no surrogates, no overlong forms, <= U+10FFFF) without NUL. */
 bool utf8_ok(struct slice text);
+/* [A-Za-z0-9_.-]{1,64} */
+bool label_name_ok(struct slice name);
 /* Labels: legal names and values, no name twice, count within the limit. */
 int rules_labels(const struct label *labels, uint32_t count, struct err *err);
 

@@ -167,6 +167,7 @@ struct wire_finding {
 };
 struct wire_verified {
     uint64_t boundary_count, chunk_count, bytes, finding_count;
+    bool more; /* progress: so far; another VERIFIED follows */
 };
 struct wire_status_info {
     struct slice server, data_dir, io_mode, io_why; /* "direct" or "buffered", and why */
@@ -214,7 +215,9 @@ struct wire_type_limits {
 /* NULL: no such type. */
 const struct wire_type_limits *wire_type_limits(uint32_t type);
 
-/* How much a bump for one message of this type must be allowed: 4 x the message + 64 KiB. */
+/* How much a bump for one message must be allowed: 24 x the message + 64 KiB. A page of the smallest
+ * legal entries and a FOUND full of the smallest labels need that much beside their own bytes (16 x
+ * and 21 x); what counts allow is never more than a few MiB, and hostile bytes stop at the cap. */
 size_t wire_bump_cap(uint32_t message_bytes);
 
 /* Errors: EPROTO (malformed, unknown field, bad value; the text says which field), ELIMIT. */
@@ -232,5 +235,7 @@ int wire_encode(uint32_t type, uint32_t request, const union wire_msg *msg, uint
                 struct wire_buf *b, struct err *err);
 /* The protobuf size of one entry inside ENTRIES, for cutting pages at LIMIT_ENTRIES_BYTES. */
 size_t wire_entry_bytes(const struct entry *e);
+/* The protobuf size of one boundary inside FOUND, for stopping at the limit of the message. */
+size_t wire_boundary_bytes(const struct boundary *b);
 
 #endif

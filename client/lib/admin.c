@@ -1,0 +1,267 @@
+/* admin.c: runs, verification and the daemon's own state. */
+#include <stdlib.h>
+
+#include "lib/call.h"
+#include "lib/rec.h"
+
+/* A check reads everything that is stored and says nothing meanwhile; it ends with the daemon. */
+#define ADMIN_VERIFY_MS (INT64_C(24) * 3600 * 1000)
+
+static void admin_text(char *ret, size_t room, struct slice text)
+{
+    size_t bytes = text.bytes < room - 1 ? text.bytes : room - 1;
+    memcpy(ret, bytes == 0 ? "" : text.data, bytes);
+    ret[bytes] = '\0';
+}
+
+/* ---- runs
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+struct admin_runs {
+    struct cairn_run_info *infos;
+    size_t count, room;
+};
+
+static int admin_add_run(struct cairn *c, struct admin_runs *runs, const struct wire_run_info *from)
+{
+    if (runs->count == runs->room) {
+        size_t room = runs->room == 0 ? 32 : runs->room * 2;
+        struct cairn_run_info *infos = realloc(runs->infos, room * sizeof *infos);
+        if (infos == NULL) {
+            cl_drop(c); /* in mid-answer */
+            return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a list of runs");
+        }
+        runs->infos = infos;
+        runs->room = room;
+    }
+    struct cairn_run_info *info = &runs->infos[runs->count++];
+    *info = (struct cairn_run_info){ .uid = from->uid,
+                                     .boundary_count = from->boundary_count,
+                                     .latest_seq = from->latest_seq,
+                                     .latest_step = from->latest_step,
+                                     .latest_ns = from->latest_ns,
+                                     .bytes = from->bytes,
+                                     .poisoned = from->poisoned };
+    admin_text(info->name, sizeof info->name, from->run);
+    return 0;
+}
+
+/* The whole list, before anybody is called: a callback may use the handle. */
+static int admin_list_runs(struct cairn *c, bool all, struct admin_runs *runs)
+{
+    union wire_msg msg = { .run_list = { .all = all } };
+    struct cl_answer a;
+    runs->count = 0;
+    int rc = cl_ready(c);
+    uint32_t request = cl_next_request(c);
+    if (rc == 0) {
+        rc = cl_send(c, WIRE_RUN_LIST, request, &msg);
+    }
+    while (rc == 0) {
+        rc = cl_receive(c, request, &a);
+        if (rc < 0 || a.frame.type == WIRE_DONE) {
+            return rc;
+        }
+        rc = a.frame.type == WIRE_RUN_INFO ? admin_add_run(c, runs, &a.msg.run_info)
+                                           : cl_unexpected(c, &a.frame, "a list of runs");
+    }
+    return rc;
+}
+
+int cairn_runs(struct cairn *c,
+               bool all,
+               int (*each)(void *arg, const struct cairn_run_info *info),
+               void *arg)
+{
+    struct admin_runs runs = { 0 };
+    int rc = cl_enter_daemon(c, 0);
+    if (rc < 0) {
+        return rc;
+    }
+    if (each == NULL) {
+        return cl_invalid(c, "a list of runs needs a function to call");
+    }
+    do {
+        rc = admin_list_runs(c, all, &runs);
+    } while (rc < 0 && cl_again(c));
+    for (size_t i = 0; rc == 0 && i < runs.count; i++) {
+        rc = each(arg, &runs.infos[i]);
+    }
+    free(runs.infos);
+    return rc;
+}
+
+/* Not asked twice: the second answer would be that there is no such run. */
+int cairn_run_drop(struct cairn *c)
+{
+    union wire_msg answer;
+    int rc = cl_enter_run(c, 0);
+    if (rc == 0) {
+        rc = cl_ready(c);
+    }
+    if (rc == 0) {
+        union wire_msg msg = { .run_drop = { .run = slice_str(c->run) } };
+        rc = cl_ask_once(c, WIRE_RUN_DROP, &msg, WIRE_DONE, &answer);
+    }
+    return rc;
+}
+
+/* ---- verify
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+struct admin_findings {
+    struct cairn_finding *list;
+    size_t count, room;
+    struct bump bump;
+};
+
+static const char *admin_keep(struct admin_findings *f, struct slice text)
+{
+    char *copy = bump_alloc(&f->bump, text.bytes + 1);
+    if (copy != NULL) {
+        admin_text(copy, text.bytes + 1, text);
+    }
+    return copy;
+}
+
+static int
+admin_add_finding(struct cairn *c, struct admin_findings *f, const struct wire_finding *from)
+{
+    size_t room = f->room == 0 ? 32 : f->room * 2;
+    if (f->count == f->room) {
+        struct cairn_finding *list = realloc(f->list, room * sizeof *list);
+        f->list = list == NULL ? f->list : list;
+        f->room = list == NULL ? f->room : room;
+    }
+    struct cairn_finding finding = { .seq = from->seq,
+                                     .component = from->component,
+                                     .path = admin_keep(f, from->path),
+                                     .text = admin_keep(f, from->text) };
+    if (f->count == f->room || finding.path == NULL || finding.text == NULL) {
+        cl_drop(c); /* in mid-answer */
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for findings");
+    }
+    f->list[f->count++] = finding;
+    return 0;
+}
+
+static int admin_collect(struct cairn *c,
+                         const union wire_msg *msg,
+                         struct admin_findings *f,
+                         struct cairn_verified *ret)
+{
+    struct cl_answer a;
+    uint32_t request = cl_next_request(c);
+    int rc = cl_send(c, WIRE_VERIFY, request, msg);
+    while (rc == 0) {
+        rc = cl_receive(c, request, &a);
+        if (rc == 0 && a.frame.type == WIRE_VERIFIED) {
+            *ret = (struct cairn_verified){ .boundary_count = a.msg.verified.boundary_count,
+                                            .chunk_count = a.msg.verified.chunk_count,
+                                            .bytes = a.msg.verified.bytes,
+                                            .finding_count = a.msg.verified.finding_count };
+            return 0;
+        }
+        if (rc == 0) {
+            rc = a.frame.type == WIRE_FINDING ? admin_add_finding(c, f, &a.msg.finding)
+                                              : cl_unexpected(c, &a.frame, "a verification");
+        }
+    }
+    return rc;
+}
+
+static int admin_tell(struct cairn *c,
+                      const struct admin_findings *f,
+                      const struct cairn_verified *v,
+                      int (*each)(void *arg, const struct cairn_finding *f),
+                      void *arg)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < f->count && each != NULL; i++) {
+        rc = each(arg, &f->list[i]);
+    }
+    if (rc == 0 && v->finding_count > 0) {
+        rc = err_set(&c->err,
+                     -CAIRN_ECORRUPT,
+                     "run '%s': %llu findings",
+                     c->run,
+                     (unsigned long long)v->finding_count);
+    }
+    return rc;
+}
+
+int cairn_verify(struct cairn *c,
+                 const char *selector,
+                 int (*each)(void *arg, const struct cairn_finding *f),
+                 void *arg,
+                 struct cairn_verified *ret)
+{
+    struct admin_findings findings = { 0 };
+    struct cairn_verified verified = { 0 };
+    int rc = cl_enter_run(c, 0);
+    if (rc == 0) {
+        rc = cl_ready(c);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    union wire_msg msg = { .verify = { .run = slice_str(c->run),
+                                       .selector = slice_str(selector),
+                                       .whole_run = selector == NULL } };
+    bump_init(&findings.bump, SIZE_MAX / 2);
+    c->deadline = deadline_idle(ADMIN_VERIFY_MS);
+    rc = admin_collect(c, &msg, &findings, &verified);
+    if (rc == 0 && ret != NULL) {
+        *ret = verified;
+    }
+    if (rc == 0) {
+        rc = admin_tell(c, &findings, &verified, each, arg);
+    }
+    free(findings.list);
+    bump_fini(&findings.bump);
+    return rc;
+}
+
+/* ---- status
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+int cairn_status(struct cairn *c, struct cairn_status *ret)
+{
+    union wire_msg none = { 0 };
+    union wire_msg answer;
+    int rc = cl_enter_daemon(c, 0);
+    if (rc == 0 && ret == NULL) {
+        rc = cl_invalid(c, "status needs a place for the answer");
+    }
+    if (rc == 0) {
+        rc = cl_ask(c, WIRE_STATUS, &none, WIRE_STATUS_INFO, &answer);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    const struct wire_status_info *from = &answer.status_info;
+    *ret = (struct cairn_status){ .pid = from->pid,
+                                  .uptime_ms = from->uptime_ms,
+                                  .run_count = from->run_count,
+                                  .open_run_count = from->open_run_count,
+                                  .connection_count = from->connection_count,
+                                  .upload_count = from->upload_count,
+                                  .pool_bytes = from->pool_bytes,
+                                  .pool_used_bytes = from->pool_used_bytes,
+                                  .disk_free_bytes = from->disk_free_bytes,
+                                  .disk_total_bytes = from->disk_total_bytes,
+                                  .committed_count = from->committed_count,
+                                  .failed_count = from->failed_count };
+    admin_text(ret->server, sizeof ret->server, from->server);
+    admin_text(ret->data_dir, sizeof ret->data_dir, from->data_dir);
+    admin_text(ret->io_mode, sizeof ret->io_mode, from->io_mode);
+    admin_text(ret->io_why, sizeof ret->io_why, from->io_why);
+    while (ret->attention_count < 16 && ret->attention_count < from->attention_count) {
+        uint32_t i = ret->attention_count++;
+        admin_text(ret->attention[i], sizeof ret->attention[i], from->attention[i]);
+    }
+    return 0;
+}

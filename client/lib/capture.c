@@ -1,0 +1,141 @@
+/* capture.c: one capture(kind); the public names are its faces.
+ *
+ * The order is fixed: dtypes (they may fail), the window's own rules, gradients (they may fail),
+ * then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked, and there
+ * is no record. */
+#include "lib/training.h"
+
+static int capture_dtypes(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+{
+    return (kind & KIND_DTYPES) != 0 ? dtypes_capture(cap, t) : 0;
+}
+
+static int capture_components(struct capture *cap, const struct cairn_trainer *t)
+{
+    const struct {
+        enum component component;
+        const struct cairn_component *part;
+    } order[] = {
+        { COMPONENT_GRADIENTS, &t->accumulator }, { COMPONENT_MODEL, &t->model },
+        { COMPONENT_OPTIMIZER, &t->optimizer },   { COMPONENT_SCHEDULER, &t->scheduler },
+        { COMPONENT_STATE, &t->state },
+    };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof order / sizeof order[0]; i++) {
+        const struct cairn_component *part = order[i].part;
+        rc = capture_component(cap, order[i].component, part->type, part->put, part->self);
+    }
+    return rc;
+}
+
+/* The window as it was when the capture began, so that it and its gradients belong together. */
+static int capture_window(struct capture *cap, const struct cairn_window *w, uint32_t kind)
+{
+    const struct cairn_reader *components = cap->r->components;
+    if ((kind & KIND_WEIGHTED) == 0) {
+        return 0;
+    }
+    int rc = window_check_gradients(
+        w, &components[COMPONENT_GRADIENTS], &components[COMPONENT_MODEL], &cap->c->err);
+    return rc < 0 ? rc : window_capture(cap, w);
+}
+
+static int capture_check(struct cairn *c,
+                         const struct cairn_trainer *t,
+                         uint32_t kind,
+                         struct cairn_window *ret_window)
+{
+    if ((kind & KIND_WEIGHTED) == 0) {
+        return 0;
+    }
+    if (t->window == NULL) {
+        return cl_invalid(c, "a weighted capture needs the trainer's window");
+    }
+    *ret_window = *t->window;
+    return window_check(ret_window, &c->err);
+}
+
+static uint64_t capture_generation(const struct cairn_trainer *t)
+{
+    return t->generation == NULL ? 0 : __atomic_load_n(t->generation, __ATOMIC_ACQUIRE);
+}
+
+/* Everything between begin and end. */
+static int capture_fill(struct capture *cap,
+                        const struct cairn_trainer *t,
+                        uint32_t kind,
+                        const struct cairn_window *window)
+{
+    uint64_t generation = capture_generation(t);
+    int rc = capture_dtypes(cap, t, kind);
+    if (rc == 0) {
+        rc = capture_components(cap, t);
+    }
+    if (rc == 0) {
+        rc = ties_check(&cap->r->components[COMPONENT_MODEL], &cap->c->err);
+    }
+    if (rc == 0) {
+        rc = capture_window(cap, window, kind);
+    }
+    if (rc == 0 && capture_generation(t) != generation) {
+        rc = err_set(&cap->c->err,
+                     -CAIRN_ECONCURRENT,
+                     "the trainer was updated during the capture: capture between two updates");
+    }
+    return rc;
+}
+
+static int capture_run(struct cairn *c,
+                       const struct cairn_trainer *t,
+                       uint32_t kind,
+                       struct cairn_record **ret)
+{
+    struct capture cap;
+    struct cairn_window window = { 0 };
+    int rc = cl_enter(c);
+    if (rc < 0) {
+        return rc;
+    }
+    if (t == NULL || ret == NULL) {
+        return cl_invalid(c, "capture needs a trainer and a place for the record");
+    }
+    rc = capture_check(c, t, kind, &window);
+    if (rc == 0) {
+        rc = capture_begin(c, &cap);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    rc = capture_fill(&cap, t, kind, &window);
+    if (rc < 0) {
+        capture_abort(&cap);
+        return rc;
+    }
+    return capture_end(&cap, kind, ret);
+}
+
+int cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_PLAIN, ret);
+}
+
+int cairn_capture_with_dtypes(struct cairn *c,
+                              const struct cairn_trainer *t,
+                              struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_DTYPES, ret);
+}
+
+int cairn_capture_weighted(struct cairn *c,
+                           const struct cairn_trainer *t,
+                           struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_WEIGHTED, ret);
+}
+
+int cairn_capture_weighted_with_dtypes(struct cairn *c,
+                                       const struct cairn_trainer *t,
+                                       struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_DTYPES | KIND_WEIGHTED, ret);
+}

@@ -1,0 +1,72 @@
+/* handle.h: what a handle is, for every file of the library. */
+#ifndef LIB_HANDLE_H
+#define LIB_HANDLE_H
+
+#include <pthread.h>
+
+#include "cairn/admin.h"
+#include "cairn/training.h"
+
+#include "internal/err.h"
+#include "lib/region.h"
+#include "lib/stream.h"
+#include "lib/transport.h"
+#include "wire/codec.h"
+
+struct capture;
+
+struct cairn {
+    char *socket_path;
+    char *run;      /* NULL: an administrator's handle that was not turned to a run yet */
+    struct err err; /* of the last failure */
+    int timeout_ms;
+    bool unusable; /* open failed: only cairn_error and cairn_close */
+    bool forked;   /* this is the child */
+
+    /* The connection (call.c). */
+    int fd;                   /* -1: none */
+    uint64_t connection;      /* which one this is, from 1 */
+    uint32_t last_request;    /* of this connection */
+    bool lost;                /* the last failure was the connection's: asking again may help */
+    int64_t backoff_ms;       /* before the next attempt to connect */
+    unsigned losses;          /* connections lost during the call under way */
+    struct deadline deadline; /* of the call under way */
+    struct wire_buf out;
+    uint8_t *in;
+    size_t in_bytes;
+    struct bump bump; /* of the last message received */
+
+    /* What the daemon holds for this connection. */
+    struct cairn_pending *flight; /* a sealed save whose COMMITTED has not come */
+    struct cairn_record *pinned;
+    bool unpin; /* its record is gone: CLOSE before the next request */
+    struct stream stream;
+
+    /* What the handle holds. */
+    struct cairn_record *records;
+    struct cairn_pending *pendings;
+    struct region_cache regions;
+    pthread_mutex_t slot_lock; /* slots may be done by any thread */
+    struct capture *capture;   /* under way */
+    uint32_t capture_count;
+
+    struct cairn *next; /* every handle of the process, for fork */
+    struct cairn **prev;
+};
+
+/* ---- handle.c ---------------------------------------------------------------------------------
+ */
+
+/* At the start of every public call: is the handle usable? Also tells of a started save that
+ * failed and that nobody waited for. Errors: EINVAL, EFORK, that save's. */
+int cl_enter(struct cairn *c);
+/* The same, for calls that talk to the daemon; sets the deadline: timeout_ms in total, or, with 0,
+ * the handle's without progress. */
+int cl_enter_daemon(struct cairn *c, int timeout_ms);
+/* The same, for calls about the handle's run. */
+int cl_enter_run(struct cairn *c, int timeout_ms);
+/* NULL-tolerant: where a failure is told when there may be no handle (a record outlives it). */
+struct err *cl_err(struct cairn *c);
+int cl_invalid(struct cairn *c, const char *text);
+
+#endif

@@ -1,0 +1,272 @@
+/* pack.c: the bytes of a capture on their way into the region: copied, digested, padded, in one
+ * pass.
+ *
+ * While a component is under way, the value of each of its tensors points to its bytes in the
+ * region with a length of 0; pack_end turns that into what struct entry means. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "internal/ckd.h"
+#include "lib/capture.h"
+#include "record/digest.h"
+
+static struct layout_chunk *pack_chunk(struct capture *cap, uint32_t index)
+{
+    return layout_chunk_at(cap->r->layout, index);
+}
+
+static uint8_t *pack_chunk_data(struct capture *cap, uint32_t index)
+{
+    return cap->r->region->base + pack_chunk(cap, index)->region_offset;
+}
+
+static int pack_place(struct capture *cap, struct entry *e, uint8_t **ret)
+{
+    struct err *err = &cap->c->err;
+    struct layout *l = cap->r->layout;
+    uint64_t offset = 0;
+    bool trainable = (e->flags & ENTRY_TRAINABLE) != 0;
+    int rc = layout_place(l, e->bytes, trainable, &e->first_chunk, &e->offset_bytes, &offset, err);
+    if (rc == 0) {
+        uint64_t end = round_up_u64(layout_region_bytes(l), LIMIT_PAGE_BYTES);
+        rc = region_ready(cap->r->region, end, err);
+    }
+    if (rc == 0) {
+        *ret = cap->r->region->base + offset;
+        e->value = slice_of(*ret, 0);
+    }
+    return rc;
+}
+
+/* Chunks are padded with zeros to whole pages: regions are reused and hold older bytes. */
+static void pack_pad(struct capture *cap, uint32_t index)
+{
+    uint32_t bytes = pack_chunk(cap, index)->chunk.bytes;
+    uint64_t padded = round_up_u64(bytes, LIMIT_PAGE_BYTES);
+    memset(pack_chunk_data(cap, index) + bytes, 0, padded - bytes);
+}
+
+static void pack_digest(struct capture *cap, uint32_t index)
+{
+    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
+    chunk->digest = digest_bytes(pack_chunk_data(cap, index), chunk->bytes);
+}
+
+/* ---- tensors with chunks of their own ----------------------------------------------------------
+ */
+
+static uint32_t pack_own_count(const struct entry *e)
+{
+    return (uint32_t)((e->bytes + LIMIT_CHUNK_BYTES - 1) / LIMIT_CHUNK_BYTES);
+}
+
+int pack_own_digest(struct capture *cap, struct entry *e)
+{
+    uint32_t count = pack_own_count(e);
+    struct chunk *chunks = calloc(count, sizeof *chunks);
+    if (chunks == NULL) {
+        return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for the chunks of a tensor");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        chunks[i] = pack_chunk(cap, e->first_chunk + i)->chunk;
+    }
+    e->digest = digest_of_chunks(chunks, count);
+    free(chunks);
+    return 0;
+}
+
+static int pack_put_own(struct capture *cap, struct entry *e, const uint8_t *from)
+{
+    for (uint32_t i = 0; i < pack_own_count(e); i++) {
+        uint32_t index = e->first_chunk + i;
+        struct chunk *chunk = &pack_chunk(cap, index)->chunk;
+        hasher_start(cap->hash);
+        hasher_copy(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
+        chunk->digest = hasher_end(cap->hash);
+        pack_pad(cap, index);
+        from += chunk->bytes;
+    }
+    return pack_own_digest(cap, e);
+}
+
+/* ---- shared chunks
+ * ------------------------------------------------------------------------------- */
+
+static int pack_mark_late(struct capture *cap, uint32_t index)
+{
+    if (index >= cap->late_room) {
+        uint32_t room = (index + 1) * 2;
+        bool *late = realloc(cap->late, room * sizeof *late);
+        if (late == NULL) {
+            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a slot");
+        }
+        memset(late + cap->late_room, 0, (room - cap->late_room) * sizeof *late);
+        cap->late = late;
+        cap->late_room = room;
+    }
+    cap->late[index] = true;
+    return 0;
+}
+
+static void pack_close(struct capture *cap, struct pack *p)
+{
+    if (p->open) {
+        struct chunk *chunk = &pack_chunk(cap, p->chunk)->chunk;
+        assert(chunk->bytes == p->bytes);
+        chunk->digest = hasher_end(p->hash); /* not the last word of a late one */
+        pack_pad(cap, p->chunk);
+        p->open = false;
+    }
+}
+
+/* The shared chunk that the entry was placed in, filled with zeros up to the entry. */
+static struct pack *pack_open(struct capture *cap, const struct entry *e)
+{
+    struct pack *p = &cap->packs[(e->flags & ENTRY_TRAINABLE) != 0];
+    if (!p->open || p->chunk != e->first_chunk) {
+        pack_close(cap, p);
+        p->chunk = e->first_chunk;
+        p->bytes = 0;
+        p->open = true;
+        hasher_start(p->hash);
+    }
+    uint8_t *gap = pack_chunk_data(cap, p->chunk) + p->bytes;
+    memset(gap, 0, e->offset_bytes - p->bytes);
+    hasher_add(p->hash, gap, e->offset_bytes - p->bytes);
+    p->bytes = e->offset_bytes + (uint32_t)e->bytes;
+    return p;
+}
+
+/* Small ones are hashed in one go, right after the copy; the others block by block. */
+static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, const void *from)
+{
+    struct pack *p = pack_open(cap, e);
+    if (e->bytes <= (256u << 10)) {
+        memcpy(to, from, e->bytes);
+        e->digest = digest_bytes(to, e->bytes);
+        hasher_add(p->hash, to, e->bytes);
+    } else {
+        hasher_start(cap->hash);
+        hasher_copy(cap->hash, p->hash, to, from, e->bytes);
+        e->digest = hasher_end(cap->hash);
+    }
+}
+
+/* ----
+ * ---------------------------------------------------------------------------------------------- */
+
+int pack_put(struct capture *cap, struct entry *e, const void *data)
+{
+    uint8_t *to = NULL;
+    if (e->bytes == 0) {
+        e->digest = digest_bytes("", 0);
+        return 0;
+    }
+    int rc = pack_place(cap, e, &to);
+    if (rc < 0) {
+        return rc;
+    }
+    if (e->bytes >= LIMIT_OWN_CHUNK_BYTES) {
+        return pack_put_own(cap, e, data);
+    }
+    pack_put_shared(cap, e, to, data);
+    return 0;
+}
+
+int pack_reserve(struct capture *cap, struct entry *e, void **ret)
+{
+    uint8_t *to = NULL;
+    int rc = pack_place(cap, e, &to);
+    uint32_t count = e->bytes >= LIMIT_OWN_CHUNK_BYTES ? pack_own_count(e) : 1;
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        rc = pack_mark_late(cap, e->first_chunk + i);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (e->bytes < LIMIT_OWN_CHUNK_BYTES) {
+        (void)pack_open(cap, e); /* what its hasher says from here on is not used */
+    }
+    *ret = to;
+    return 0;
+}
+
+/* A component without chunks keeps its values in its entries. */
+static int pack_take_values(struct capture *cap, struct cairn_reader *component)
+{
+    for (uint64_t i = 0; i < component->count; i++) {
+        struct entry *e = &component->entries[i];
+        if (e->kind == ENTRY_TENSOR && e->bytes > 0) {
+            void *copy = rec_copy(cap->r, e->value.data, e->bytes);
+            if (copy == NULL) {
+                return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a value");
+            }
+            e->value = slice_of(copy, e->bytes);
+            e->first_chunk = 0;
+            e->offset_bytes = 0;
+        }
+    }
+    return 0;
+}
+
+static void pack_drop_pointers(struct cairn_reader *component)
+{
+    for (uint64_t i = 0; i < component->count; i++) {
+        struct entry *e = &component->entries[i];
+        if (e->kind == ENTRY_TENSOR) {
+            e->value = slice_of(NULL, 0);
+        }
+    }
+}
+
+int pack_end(struct capture *cap, struct cairn_reader *component)
+{
+    bool is_inline = false;
+    uint32_t before = layout_chunk_count(cap->r->layout);
+    for (int i = 0; i < 2; i++) {
+        pack_close(cap, &cap->packs[i]);
+    }
+    layout_end(cap->r->layout, &is_inline);
+    if (!is_inline) {
+        pack_drop_pointers(component);
+        return 0;
+    }
+    for (uint32_t i = layout_chunk_count(cap->r->layout); i < before && i < cap->late_room; i++) {
+        cap->late[i] = false;
+    }
+    return pack_take_values(cap, component);
+}
+
+void pack_finish_late(struct capture *cap)
+{
+    uint32_t count = layout_chunk_count(cap->r->layout);
+    for (uint32_t i = 0; i < count && i < cap->late_room; i++) {
+        if (cap->late[i]) {
+            pack_pad(cap, i);
+            pack_digest(cap, i);
+        }
+    }
+}
+
+int pack_init(struct capture *cap)
+{
+    cap->hash = hasher_new();
+    cap->packs[0].hash = hasher_new();
+    cap->packs[1].hash = hasher_new();
+    if (cap->hash == NULL || cap->packs[0].hash == NULL || cap->packs[1].hash == NULL) {
+        return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a capture");
+    }
+    return 0;
+}
+
+void pack_fini(struct capture *cap)
+{
+    cap->hash = hasher_free(cap->hash);
+    for (int i = 0; i < 2; i++) {
+        cap->packs[i].hash = hasher_free(cap->packs[i].hash);
+        cap->packs[i].open = false;
+    }
+    free(cap->late);
+    cap->late = NULL;
+    cap->late_room = 0;
+}

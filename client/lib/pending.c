@@ -1,0 +1,295 @@
+/* pending.c: saves that were started and not waited for yet.
+ *
+ * At most one of them is in flight: sealed, its COMMITTED on its way on the connection. When that
+ * connection is lost the save is settled by its save id, sent again if need be: the record is kept
+ * until the end for that. */
+#include "lib/pending.h"
+
+#include <stdlib.h>
+
+#include "lib/call.h"
+
+/* ---- the list, oldest first
+ * ------------------------------------------------------------------------------ */
+
+static void pending_link(struct cairn *c, struct cairn_pending *p)
+{
+    struct cairn_pending **at = &c->pendings;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    p->c = c;
+    p->prev = at;
+    *at = p;
+}
+
+static void pending_free(struct cairn_pending *p)
+{
+    if (p->c != NULL) {
+        *p->prev = p->next;
+        if (p->next != NULL) {
+            p->next->prev = p->prev;
+        }
+        if (p->c->flight == p) {
+            p->c->flight = NULL;
+        }
+    }
+    (void)cairn_record_free(p->record);
+    free(p);
+}
+
+/* ---- how they end
+ * ------------------------------------------------------------------------------------------- */
+
+static void pending_end(struct cairn_pending *p)
+{
+    p->done = true;
+    if (p->c->flight == p) {
+        p->c->flight = NULL;
+    }
+    if (!p->starting) {
+        p->record = cairn_record_free(p->record);
+    }
+}
+
+static void pending_committed(struct cairn_pending *p, const struct boundary *b, uint32_t warnings)
+{
+    rec_public(b, &p->boundary);
+    p->boundary.warnings = warnings;
+    pending_end(p);
+}
+
+void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg)
+{
+    struct cairn_pending *p = c->flight;
+    if (type == WIRE_COMMITTED) {
+        pending_committed(p, &msg->committed.boundary, msg->committed.warnings);
+        return;
+    }
+    if (type != WIRE_ERROR) {
+        (void)err_set(
+            &p->err, -CAIRN_EPROTO, "the daemon answered a save with frame type %u", type);
+    } else if (msg->error.closing || msg->error.code == CAIRN_ECANCELED) {
+        cl_drop(c); /* to be settled on another connection */
+        return;
+    } else {
+        cl_refusal(&msg->error, &p->err);
+    }
+    pending_end(p);
+}
+
+void pending_lost(struct cairn *c)
+{
+    c->flight = NULL;
+}
+
+int pending_tell(struct cairn *c)
+{
+    for (struct cairn_pending *p = c->pendings; p != NULL; p = p->next) {
+        if (p->done && p->err.code < 0 && !p->told) {
+            p->told = true;
+            c->err = p->err;
+            return err_wrap(&c->err, p->err.code, "a save that was started before has failed");
+        }
+    }
+    return 0;
+}
+
+void pending_orphan_all(struct cairn *c)
+{
+    for (struct cairn_pending *p = c->pendings; p != NULL; p = p->next) {
+        if (!p->done) {
+            (void)err_set(&p->err, -CAIRN_ECONN, "the handle was closed before the save had ended");
+            pending_end(p);
+        }
+        p->c = NULL;
+    }
+    c->pendings = NULL;
+}
+
+/* ---- waiting
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+/* One attempt to get further on a connection that is not the flight's. */
+static int pending_resend(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    p->upload.until = UPLOAD_COMMITTED;
+    int rc = upload_attempt(c, &p->upload);
+    if (rc == 0) {
+        pending_committed(p, &p->upload.boundary, p->upload.warnings);
+    } else if (c->fd >= 0) { /* the daemon's own refusal */
+        p->err = c->err;
+        pending_end(p);
+        rc = 0;
+    }
+    return rc;
+}
+
+static int pending_finish(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    int rc = 0;
+    do {
+        rc = 0;
+        while (rc == 0 && !p->done) {
+            rc = c->flight == p ? cl_receive_flight(c) : pending_resend(p);
+        }
+    } while (rc < 0 && cl_again(c));
+    return rc;
+}
+
+int pending_settle(struct cairn *c)
+{
+    int rc = 0;
+    for (struct cairn_pending *p = c->pendings; rc == 0 && p != NULL; p = p->next) {
+        rc = p->done ? 0 : pending_finish(p);
+    }
+    return rc;
+}
+
+/* ---- start and wait
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* SEAL is on its way; the daemon says that it has everything. */
+static int pending_confirm(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    union wire_msg answer;
+    union wire_msg msg = { .find = { .run = slice_str(c->run), .by_save_id = true } };
+    memcpy(msg.find.save_id, p->record->boundary.save_id, sizeof msg.find.save_id);
+    c->flight = p;
+    int rc = cl_ask_once(c, WIRE_FIND, &msg, WIRE_FOUND, &answer);
+    if (rc < 0 || p->done) {
+        return rc;
+    }
+    if (answer.found.state != SAVE_SEALED && answer.found.state != SAVE_COMMITTED) {
+        c->flight = NULL;
+        return err_set(&c->err, -CAIRN_EPROTO, "the daemon did not keep a save that was sealed");
+    }
+    return 0;
+}
+
+static int pending_start_once(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    int rc = upload_attempt(c, &p->upload);
+    if (rc == 0 && p->upload.committed) {
+        pending_committed(p, &p->upload.boundary, p->upload.warnings);
+        return 0;
+    }
+    return rc < 0 ? rc : pending_confirm(p);
+}
+
+/* A failure found here is the caller's answer, and the record stays his. */
+static int pending_give_back(struct cairn_pending *p, int rc)
+{
+    struct cairn *c = p->c;
+    if (p->done) {
+        c->err = p->err;
+        rc = p->err.code;
+    }
+    p->record = NULL;
+    pending_free(p);
+    return err_wrap(&c->err, rc, "start a save");
+}
+
+int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending **ret)
+{
+    struct cairn_pending *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory to start a save");
+    }
+    pending_link(c, p);
+    p->record = *r;
+    p->starting = true;
+    p->upload = (struct upload){ .record = *r, .until = UPLOAD_SEALED };
+    int rc = 0;
+    do {
+        rc = pending_start_once(p);
+    } while (rc < 0 && cl_again(c));
+    if (rc < 0 || p->err.code < 0) {
+        return pending_give_back(p, rc);
+    }
+    p->starting = false;
+    if (p->done) {
+        p->record = cairn_record_free(p->record);
+    }
+    *r = NULL;
+    *ret = p;
+    return 0;
+}
+
+/* Is there something to do for it without waiting, or within the deadline? */
+static bool pending_may_go_on(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    return c->flight != p || tp_wait_readable(c->fd, &c->deadline);
+}
+
+/* Up to the deadline, then EBUSY. Only the wait for the first byte is cut short: what a frame needs
+ * to come in whole, and a new connection, have the handle's own patience. */
+static int pending_wait(struct cairn_pending *p, int timeout_ms)
+{
+    struct cairn *c = p->c;
+    struct deadline until = deadline_total(timeout_ms);
+    while (!p->done) {
+        c->deadline = until;
+        if (!pending_may_go_on(p)) {
+            return -CAIRN_EBUSY;
+        }
+        c->deadline = deadline_idle(c->timeout_ms);
+        int rc = c->flight == p ? cl_receive_flight(c) : pending_resend(p);
+        if (rc < 0 && !c->lost) {
+            return rc;
+        }
+        if (rc < 0) {
+            c->deadline = until;
+            if (!cl_again(c)) {
+                return -CAIRN_EBUSY;
+            }
+        }
+    }
+    return 0;
+}
+
+static int pending_result(struct cairn_pending *p, struct cairn_boundary *ret)
+{
+    int rc = p->err.code;
+    if (rc < 0) {
+        if (p->c != NULL) {
+            p->c->err = p->err;
+        }
+    } else if (ret != NULL) {
+        *ret = p->boundary;
+    }
+    return rc;
+}
+
+int cairn_save_wait(struct cairn_pending **p, int timeout_ms, struct cairn_boundary *ret)
+{
+    if (p == NULL || *p == NULL || timeout_ms < 0) {
+        return -CAIRN_EINVAL;
+    }
+    struct cairn *c = (*p)->c;
+    int rc = 0;
+    if (c != NULL && c->forked) {
+        rc = cl_enter(c);
+    } else if (c != NULL && !(*p)->done) {
+        c->lost = false;
+        c->losses = 0;
+        c->backoff_ms = 0;
+        rc = pending_wait(*p, timeout_ms);
+        if (rc == -CAIRN_EBUSY) {
+            return err_set(&c->err, rc, "the save is still under way");
+        }
+    }
+    if (rc == 0) {
+        rc = pending_result(*p, ret);
+    }
+    pending_free(*p);
+    *p = NULL;
+    return rc;
+}

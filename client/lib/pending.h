@@ -1,0 +1,33 @@
+/* pending.h: saves that were started and not waited for yet. */
+#ifndef LIB_PENDING_H
+#define LIB_PENDING_H
+
+#include "lib/rec.h"
+#include "lib/upload.h"
+
+struct cairn_pending {
+    struct cairn *c; /* NULL once the handle is closed */
+    struct cairn_pending *next, **prev;
+    struct cairn_record *record; /* kept until the end: it may have to be sent again */
+    struct upload upload;
+    bool starting; /* the record still is the caller's */
+    bool done;
+    bool told; /* its failure was returned by some call */
+    struct err err;
+    struct cairn_boundary boundary;
+};
+
+/* A frame of the flight's request came (COMMITTED or ERROR). */
+void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg);
+/* The connection of the flight is gone: it must be settled by its save id. */
+void pending_lost(struct cairn *c);
+/* Wait until no save of this handle is under way, settling what was lost. 0 also when one failed:
+ * that is told by cl_enter. Errors: the connection's. */
+int pending_settle(struct cairn *c);
+/* The failure of a save that nobody was told of; 0: there is none. */
+int pending_tell(struct cairn *c);
+void pending_orphan_all(struct cairn *c);
+/* Send *r until it is sealed. Takes *r on success. */
+int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending **ret);
+
+#endif

@@ -1,0 +1,251 @@
+/* reader.c: what a component's fit and get callbacks call. Looking never talks to the daemon;
+ * reading payload does (stream.c). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/capture.h"
+#include "record/digest.h"
+#include "record/dtype.h"
+
+static struct err *reader_err(const struct cairn_reader *r)
+{
+    return cl_err(r->record->c);
+}
+
+static int reader_missing(const struct cairn_reader *r, const struct entry *key)
+{
+    struct err *err = reader_err(r);
+    (void)err_set(err,
+                  -CAIRN_ENOENT,
+                  "%s: no entry '%.*s' (id %llu) in the record",
+                  component_name(r->component),
+                  (int)key->path.bytes,
+                  (const char *)key->path.data,
+                  (unsigned long long)key->id);
+    return err_at(err, r->component, key->path.data, key->path.bytes);
+}
+
+/* ---- tensors
+ * --------------------------------------------------------------------------------------- */
+
+/* "F32 [64, 10] id 7 trainable" */
+static void reader_describe(const struct entry *e, char *ret, size_t bytes)
+{
+    int at = snprintf(ret,
+                      bytes,
+                      "%s",
+                      e->kind == ENTRY_TENSOR ? dtype_name(e->dtype) : entry_kind_name(e->kind));
+    for (uint32_t i = 0; e->kind == ENTRY_TENSOR && i <= e->rank && at > 0 && (size_t)at < bytes;
+         i++) {
+        if (i == e->rank) {
+            at += snprintf(ret + at, bytes - (size_t)at, i == 0 ? " []" : "]");
+        } else {
+            at += snprintf(
+                ret + at, bytes - (size_t)at, i == 0 ? " [%" PRIu64 : ", %" PRIu64, e->shape[i]);
+        }
+    }
+    if (at > 0 && (size_t)at < bytes && (e->flags & ENTRY_HAS_ID) != 0) {
+        at += snprintf(ret + at, bytes - (size_t)at, " id %" PRIu64, e->id);
+    }
+    if (at > 0 && (size_t)at < bytes && (e->flags & ENTRY_TRAINABLE) != 0) {
+        (void)snprintf(ret + at, bytes - (size_t)at, " trainable");
+    }
+}
+
+static bool reader_fits(const struct entry *recorded, const struct entry *wanted)
+{
+    return recorded->kind == wanted->kind && recorded->dtype == wanted->dtype &&
+           recorded->rank == wanted->rank && recorded->bytes == wanted->bytes &&
+           recorded->flags == wanted->flags && recorded->id == wanted->id &&
+           (wanted->rank == 0 ||
+            memcmp(recorded->shape, wanted->shape, wanted->rank * sizeof *wanted->shape) == 0);
+}
+
+static int reader_mismatch(const struct cairn_reader *r,
+                           const struct entry *recorded,
+                           const struct entry *wanted)
+{
+    struct err *err = reader_err(r);
+    char is[160];
+    char want[160];
+    reader_describe(recorded, is, sizeof is);
+    reader_describe(wanted, want, sizeof want);
+    (void)err_set(err,
+                  -CAIRN_EMISMATCH,
+                  "%s '%.*s': recorded %s, wanted %s",
+                  component_name(r->component),
+                  (int)(recorded->path.bytes > 100 ? 100 : recorded->path.bytes),
+                  (const char *)recorded->path.data,
+                  is,
+                  want);
+    return err_at(err, r->component, recorded->path.data, recorded->path.bytes);
+}
+
+static int reader_copy(const struct cairn_reader *r, const struct entry *e, void *dst)
+{
+    struct cairn_record *record = r->record;
+    if (e->bytes == 0) {
+        return 0;
+    }
+    if (e->value.bytes > 0) {
+        memcpy(dst, e->value.data, e->bytes); /* verified when it was loaded */
+        return 0;
+    }
+    if (record->c == NULL) {
+        return -CAIRN_ECONN; /* its handle was closed */
+    }
+    int rc = cl_enter_daemon(record->c, 0);
+    return rc < 0 ? rc : stream_read(record->c, record, e, dst);
+}
+
+int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)
+{
+    struct entry wanted;
+    if (r == NULL || want == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = writer_entry_of(want, &wanted, reader_err(r));
+    if (rc < 0) {
+        return rc;
+    }
+    const struct entry *e = rec_find(r, &wanted);
+    if (e == NULL) {
+        return reader_missing(r, &wanted);
+    }
+    if (!reader_fits(e, &wanted)) {
+        return reader_mismatch(r, e, &wanted);
+    }
+    return dst == NULL ? 0 : reader_copy(r, e, dst);
+}
+
+int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret)
+{
+    if (r == NULL || ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    if (index >= r->count) {
+        return -CAIRN_ENOENT;
+    }
+    const struct entry *e = &r->entries[index];
+    *ret = (struct cairn_entry){ .path = e->path.data,
+                                 .id = e->id,
+                                 .flags = e->flags,
+                                 .dtype = e->dtype,
+                                 .rank = e->rank,
+                                 .kind = e->kind,
+                                 .shape = e->shape,
+                                 .bytes = e->bytes };
+    return 0;
+}
+
+/* ---- scalars
+ * --------------------------------------------------------------------------------------- */
+
+static int reader_scalar(const struct cairn_reader *r, const struct entry *key, struct slice *ret)
+{
+    if (r == NULL || key->path.data == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    const struct entry *e = rec_find(r, key);
+    if (e == NULL) {
+        return reader_missing(r, key);
+    }
+    if (e->kind != key->kind) {
+        return reader_mismatch(r, e, key);
+    }
+    *ret = e->value;
+    return 0;
+}
+
+static int
+reader_number(const struct cairn_reader *r, const char *path, enum entry_kind kind, void *ret)
+{
+    struct entry key = { .path = slice_str(path), .kind = kind };
+    struct slice value;
+    if (ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = reader_scalar(r, &key, &value);
+    if (rc == 0) {
+        memcpy(ret, value.data, value.bytes); /* its length was checked against its kind */
+    }
+    return rc;
+}
+
+int cairn_get_u64(const struct cairn_reader *r, const char *path, uint64_t *ret)
+{
+    return reader_number(r, path, ENTRY_U64, ret);
+}
+
+int cairn_get_i64(const struct cairn_reader *r, const char *path, int64_t *ret)
+{
+    return reader_number(r, path, ENTRY_I64, ret);
+}
+
+int cairn_get_f64(const struct cairn_reader *r, const char *path, double *ret)
+{
+    return reader_number(r, path, ENTRY_F64, ret);
+}
+
+int cairn_get_f32(const struct cairn_reader *r, const char *path, float *ret)
+{
+    return reader_number(r, path, ENTRY_F32, ret);
+}
+
+int cairn_get_bool(const struct cairn_reader *r, const char *path, bool *ret)
+{
+    uint8_t byte = 0;
+    int rc = reader_number(r, path, ENTRY_BOOL, ret == NULL ? NULL : &byte);
+    if (rc == 0) {
+        *ret = byte != 0;
+    }
+    return rc;
+}
+
+int cairn_get_str(const struct cairn_reader *r, const char *path, const char **ret)
+{
+    struct entry key = { .path = slice_str(path), .kind = ENTRY_STRING };
+    struct slice value;
+    if (ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = reader_scalar(r, &key, &value);
+    if (rc == 0) {
+        *ret = value.bytes == 0 ? "" : value.data;
+    }
+    return rc;
+}
+
+int cairn_get_bytes(const struct cairn_reader *r,
+                    const char *path,
+                    const void **ret,
+                    size_t *ret_bytes)
+{
+    struct entry key = { .path = slice_str(path), .kind = ENTRY_BYTES };
+    struct slice value;
+    if (ret == NULL || ret_bytes == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = reader_scalar(r, &key, &value);
+    if (rc == 0) {
+        *ret = value.bytes == 0 ? "" : value.data;
+        *ret_bytes = value.bytes;
+    }
+    return rc;
+}
+
+int cairn_get_id_u64(const struct cairn_reader *r, const char *path, uint64_t id, uint64_t *ret)
+{
+    struct entry key = {
+        .path = slice_str(path), .id = id, .flags = ENTRY_HAS_ID, .kind = ENTRY_U64
+    };
+    struct slice value;
+    if (ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = reader_scalar(r, &key, &value);
+    if (rc == 0) {
+        memcpy(ret, value.data, sizeof *ret);
+    }
+    return rc;
+}

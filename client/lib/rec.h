@@ -1,0 +1,52 @@
+/* rec.h: a boundary in this process, captured (a region) or loaded (a manifest whose payload comes
+ * when it is read). */
+#ifndef LIB_REC_H
+#define LIB_REC_H
+
+#include "lib/handle.h"
+#include "record/layout.h"
+
+struct cairn_reader {
+    struct cairn_record *record;
+    enum component component;
+    bool present;
+    const char *type;
+    struct entry *entries; /* in key order */
+    uint64_t count;
+    uint64_t room; /* of the array, while it grows */
+};
+
+struct cairn_record {
+    struct cairn *c; /* NULL once the handle is closed */
+    struct cairn_record *next, **prev;
+    bool loaded;
+    struct boundary boundary;
+    struct component_info infos[COMPONENT_NR];
+    struct cairn_reader components[COMPONENT_NR]; /* [0] unused */
+    struct bump bump;                             /* paths, shapes, values, labels */
+
+    /* Captured. */
+    struct region *region;
+    struct layout *layout; /* chunks, and where they lie in the region */
+    bool has_save_id;
+
+    /* Loaded. */
+    struct chunk *chunks;
+};
+
+struct cairn_record *rec_new(struct cairn *c);
+/* Copy into the record's memory; NULL when there is none. A text gets a NUL behind it. */
+void *rec_copy(struct cairn_record *r, const void *data, size_t bytes);
+/* Room for one more entry of a component, zeroed. NULL: no memory. */
+struct entry *rec_add_entry(struct cairn_reader *component);
+/* The entry with this key; NULL: none. */
+struct entry *rec_find(const struct cairn_reader *component, const struct entry *key);
+/* Sort the entries by key. Errors: EEXIST. */
+int rec_sort(struct cairn_reader *component, struct err *err);
+/* Digest and sum up the entries: type, entry_count, bytes, digest of *info. Errors: ENOMEM. */
+int rec_sum(const struct cairn_reader *component, struct component_info *info, struct err *err);
+/* The infos of the components present, in order, into the boundary. */
+void rec_close_infos(struct cairn_record *r);
+void rec_public(const struct boundary *b, struct cairn_boundary *ret);
+
+#endif

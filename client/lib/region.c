@@ -1,0 +1,124 @@
+/* region.c: growing ranges of memory for captured records. */
+#include "lib/region.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal/ckd.h"
+
+#define REGION_HUGE_BYTES (UINT64_C(2) << 20)
+#define REGION_STEP_BYTES (UINT64_C(64) << 20)
+#define REGION_MOST_BYTES (UINT64_C(1) << 40)
+#define REGION_LEAST_BYTES (UINT64_C(1) << 30)
+
+/* Address space costs nothing until it is written to, but a limit may be set on it: take less then.
+ */
+static int region_reserve(struct region *r, struct err *err)
+{
+    for (uint64_t bytes = REGION_MOST_BYTES; bytes >= REGION_LEAST_BYTES; bytes /= 2) {
+        void *base =
+            mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base != MAP_FAILED) {
+            r->base = base;
+            r->reserved_bytes = bytes;
+            /* A forked child has no use for a copy, and huge pages make the first touch cheap.
+             * Neither is needed to be right. */
+            (void)madvise(base, bytes, MADV_DONTFORK);
+            (void)madvise(base, bytes, MADV_HUGEPAGE);
+            return 0;
+        }
+    }
+    return err_errno(err, ENOMEM, "reserve address space for a record");
+}
+
+int region_new(struct region **ret, struct err *err)
+{
+    struct region *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        return err_set(err, -CAIRN_ENOMEM, "no memory for a region");
+    }
+    int rc = region_reserve(r, err);
+    if (rc < 0) {
+        free(r);
+        return rc;
+    }
+    r->owner = getpid();
+    *ret = r;
+    return 0;
+}
+
+struct region *region_free(struct region *r)
+{
+    if (r != NULL) {
+        /* In a forked child the range is not ours, and may be somebody else's by now. */
+        if (r->owner == getpid()) {
+            (void)munmap(r->base, r->reserved_bytes);
+        }
+        free(r);
+    }
+    return NULL;
+}
+
+int region_ready(struct region *r, uint64_t bytes, struct err *err)
+{
+    if (bytes <= r->ready_bytes) {
+        return 0;
+    }
+    if (bytes > r->reserved_bytes) {
+        return err_set(err,
+                       -CAIRN_ELIMIT,
+                       "a record of more than %llu bytes does not fit the address space",
+                       (unsigned long long)r->reserved_bytes);
+    }
+    uint64_t generous = round_up_u64(bytes, REGION_STEP_BYTES);
+    uint64_t exact = round_up_u64(bytes, REGION_HUGE_BYTES);
+    uint64_t wanted = generous <= r->reserved_bytes ? generous : r->reserved_bytes;
+    uint8_t *from = r->base + r->ready_bytes;
+    if (mprotect(from, wanted - r->ready_bytes, PROT_READ | PROT_WRITE) < 0) {
+        wanted = exact;
+        if (mprotect(from, wanted - r->ready_bytes, PROT_READ | PROT_WRITE) < 0) {
+            return err_errno(
+                err, errno, "memory for a record of %llu bytes", (unsigned long long)bytes);
+        }
+    }
+    r->ready_bytes = wanted;
+    return 0;
+}
+
+int region_take(struct region_cache *cache, struct region **ret, struct err *err)
+{
+    struct region **best = NULL;
+    for (size_t i = 0; i < REGION_CACHE; i++) {
+        struct region **at = &cache->free[i];
+        if (*at != NULL && (best == NULL || (*at)->ready_bytes > (*best)->ready_bytes)) {
+            best = at;
+        }
+    }
+    if (best == NULL) {
+        return region_new(ret, err);
+    }
+    *ret = *best;
+    *best = NULL;
+    return 0;
+}
+
+struct region *region_give(struct region_cache *cache, struct region *r)
+{
+    for (size_t i = 0; i < REGION_CACHE && r != NULL; i++) {
+        struct region *kept = cache->free[i];
+        if (kept == NULL || kept->ready_bytes < r->ready_bytes) {
+            cache->free[i] = r;
+            r = kept;
+        }
+    }
+    return region_free(r);
+}
+
+void region_cache_fini(struct region_cache *cache)
+{
+    for (size_t i = 0; i < REGION_CACHE; i++) {
+        cache->free[i] = region_free(cache->free[i]);
+    }
+}

@@ -1,0 +1,38 @@
+/* training.h: the pieces of one capture(kind) and one restore(kind). */
+#ifndef LIB_TRAINING_H
+#define LIB_TRAINING_H
+
+#include "lib/capture.h"
+
+/* ---- dtypes.c: the record of storage dtypes (PROTOCOL.md, "Dtype record")
+ * ------------------------ */
+
+/* Walk the trainer's parameters into component DTYPES. Errors: EDTYPES, EINVAL, the walk's. */
+int dtypes_capture(struct capture *cap, const struct cairn_trainer *t);
+/* May the record's dtypes be applied to the trainer? Changes nothing. Errors: EDTYPES, the walk's.
+ */
+int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
+int dtypes_apply(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
+
+/* ---- window.c: the weighted accumulation window (PROTOCOL.md, "Window")
+ * -------------------------- */
+
+/* The window by itself. Errors: EWINDOW. */
+int window_check(const struct cairn_window *w, struct err *err);
+/* The window and the pending gradients and the model, of one record. Errors: EWINDOW. */
+int window_check_gradients(const struct cairn_window *w,
+                           const struct cairn_reader *gradients,
+                           const struct cairn_reader *model,
+                           struct err *err);
+int window_capture(struct capture *cap, const struct cairn_window *w);
+/* Read it out of a record. Errors: EWINDOW. */
+int window_read(const struct cairn_record *r, struct cairn_window *ret, struct err *err);
+
+/* ---- ties.c
+ * ----------------------------------------------------------------------------------------- */
+
+/* Several paths of the model may share an id; then they are one parameter, per trainable flag.
+ * Errors: EINVAL, ENOMEM. */
+int ties_check(const struct cairn_reader *model, struct err *err);
+
+#endif

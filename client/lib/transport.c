@@ -1,0 +1,198 @@
+/* transport.c: bytes over one Unix stream socket, with deadlines. */
+#include "lib/transport.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_MS 1000000
+
+int64_t cl_now_ns(void)
+{
+    struct timespec now = { 0 };
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
+}
+
+struct deadline deadline_idle(int64_t idle_ms)
+{
+    return (struct deadline){ cl_now_ns() + idle_ms * NS_PER_MS, idle_ms * NS_PER_MS };
+}
+
+struct deadline deadline_total(int64_t total_ms)
+{
+    return (struct deadline){ cl_now_ns() + total_ms * NS_PER_MS, 0 };
+}
+
+void deadline_progress(struct deadline *d)
+{
+    if (d->idle_ns > 0) {
+        d->end_ns = cl_now_ns() + d->idle_ns;
+    }
+}
+
+bool deadline_passed(const struct deadline *d)
+{
+    return cl_now_ns() >= d->end_ns;
+}
+
+/* Milliseconds for poll, rounded up so that nobody spins through the last one. */
+static int tp_left_ms(const struct deadline *d)
+{
+    int64_t left = (d->end_ns - cl_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
+    if (left <= 0) {
+        return 0;
+    }
+    return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+bool deadline_sleep(const struct deadline *d, int64_t ms)
+{
+    struct deadline until = deadline_total(ms);
+    if (until.end_ns > d->end_ns) {
+        until.end_ns = d->end_ns;
+    }
+    while (!deadline_passed(&until)) {
+        (void)poll(NULL, 0, tp_left_ms(&until));
+    }
+    return !deadline_passed(d);
+}
+
+static bool tp_poll(int fd, short events, const struct deadline *d)
+{
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = events };
+        int left_ms = tp_left_ms(d);
+        int count = poll(&p, 1, left_ms);
+        if (count > 0) {
+            return true;
+        }
+        if ((count == 0 && deadline_passed(d)) || (count < 0 && errno != EINTR)) {
+            return false;
+        }
+    }
+}
+
+bool tp_readable(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    return poll(&p, 1, 0) > 0;
+}
+
+bool tp_wait_readable(int fd, const struct deadline *d)
+{
+    return tp_poll(fd, POLLIN, d);
+}
+
+/* A Unix connect does not wait: EAGAIN means that the backlog is full just now. */
+static int
+tp_connect_socket(int fd, const struct sockaddr_un *to, const struct deadline *d, struct err *err)
+{
+    int64_t wait_ms = 1;
+    while (connect(fd, (const struct sockaddr *)to, sizeof *to) < 0) {
+        if (errno == EAGAIN && deadline_sleep(d, wait_ms)) {
+            wait_ms = wait_ms < 100 ? wait_ms * 2 : wait_ms;
+        } else if (errno == EACCES || errno == EPERM) {
+            return err_errno(err, errno, "connect to '%s'", to->sun_path);
+        } else if (errno != EINTR) {
+            return err_set(err,
+                           errno == EAGAIN ? -CAIRN_ETIMEDOUT : -CAIRN_ECONN,
+                           "connect to '%s': %s (is cairnd running?)",
+                           to->sun_path,
+                           strerrordesc_np(errno));
+        }
+    }
+    return 0;
+}
+
+int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct err *err)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    if (path[0] == '\0' || strlen(path) >= sizeof to.sun_path) {
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "socket path '%s': 1 to %zu bytes are possible",
+                       path,
+                       sizeof to.sun_path - 1);
+    }
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return err_errno(err, errno, "make a socket");
+    }
+    int rc = tp_connect_socket(fd, &to, d, err);
+    if (rc < 0) {
+        (void)close(fd);
+        return rc;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+static int tp_timed_out(const char *what, struct err *err)
+{
+    return err_set(err, -CAIRN_ETIMEDOUT, "%s the daemon: no progress until the deadline", what);
+}
+
+/* Step over what was sent. */
+static void tp_advance(struct iovec **iov, size_t *count, size_t sent)
+{
+    while (*count > 0 && sent >= (*iov)->iov_len) {
+        sent -= (*iov)->iov_len;
+        (*iov)++;
+        (*count)--;
+    }
+    if (*count > 0) {
+        (*iov)->iov_base = (char *)(*iov)->iov_base + sent;
+        (*iov)->iov_len -= sent;
+    }
+}
+
+int tp_send(int fd, struct iovec *iov, size_t count, struct deadline *d, struct err *err)
+{
+    tp_advance(&iov, &count, 0);
+    while (count > 0) {
+        struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
+        ssize_t sent = sendmsg(fd, &msg, MSG_NOSIGNAL);
+        if (sent >= 0) {
+            deadline_progress(d);
+            tp_advance(&iov, &count, (size_t)sent);
+        } else if (errno == EAGAIN) {
+            if (!tp_poll(fd, POLLOUT, d)) {
+                return tp_timed_out("send to", err);
+            }
+        } else if (errno != EINTR) {
+            return err_set(err, -CAIRN_ECONN, "send to the daemon: %s", strerrordesc_np(errno));
+        }
+    }
+    return 0;
+}
+
+/* recv has no room for control messages, so the kernel closes every descriptor that comes along. */
+int tp_recv(int fd, void *dst, size_t bytes, struct deadline *d, struct err *err)
+{
+    char *at = dst;
+    while (bytes > 0) {
+        ssize_t got = recv(fd, at, bytes, 0);
+        if (got > 0) {
+            deadline_progress(d);
+            at += got;
+            bytes -= (size_t)got;
+        } else if (got == 0) {
+            return err_set(err, -CAIRN_ECONN, "the daemon closed the connection");
+        } else if (errno == EAGAIN) {
+            if (!tp_poll(fd, POLLIN, d)) {
+                return tp_timed_out("wait for", err);
+            }
+        } else if (errno != EINTR) {
+            return err_set(
+                err, -CAIRN_ECONN, "receive from the daemon: %s", strerrordesc_np(errno));
+        }
+    }
+    return 0;
+}

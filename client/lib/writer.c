@@ -1,0 +1,267 @@
+/* writer.c: what a component's put callback calls. */
+#include <stdlib.h>
+
+#include "internal/ckd.h"
+#include "lib/capture.h"
+#include "record/digest.h"
+#include "record/dtype.h"
+#include "record/rules.h"
+
+/* A put that failed fails the capture, also when the callback goes on. */
+static int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
+{
+    if (rc < 0) {
+        (void)err_at(&w->cap->c->err, w->component, e->path.data, e->path.bytes);
+        if (w->cap->rc == 0) {
+            w->cap->rc = rc;
+        }
+    }
+    return rc;
+}
+
+int writer_check_bool(const struct entry *e, const void *data, struct err *err)
+{
+    const uint8_t *at = data;
+    if (e->kind != ENTRY_TENSOR || e->dtype != CAIRN_BOOL) {
+        return 0;
+    }
+    for (uint64_t i = 0; i < e->bytes; i++) {
+        if (at[i] > 1) {
+            return err_set(err,
+                           -CAIRN_EINVAL,
+                           "element %llu of a bool tensor is %u, neither 0 nor 1",
+                           (unsigned long long)i,
+                           at[i]);
+        }
+    }
+    return 0;
+}
+
+/* The length of a tensor follows from its shape, but for the dtypes that have no element size. */
+static int writer_bytes(const struct cairn_entry *e, uint64_t *ret, struct err *err)
+{
+    const struct dtype *dtype = dtype_find(e->dtype);
+    if (dtype != NULL && dtype->bits == 0) {
+        *ret = e->bytes;
+        return 0;
+    }
+    if (e->rank > LIMIT_RANK || (e->rank > 0 && e->shape == NULL) ||
+        !dtype_bytes(e->dtype, e->rank, e->shape, ret)) {
+        return err_set(
+            err,
+            -CAIRN_EINVAL,
+            "dtype %u, rank %u: unknown dtype, no shape, or too many dimensions or bytes",
+            e->dtype,
+            e->rank);
+    }
+    return 0;
+}
+
+int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err)
+{
+    if (from == NULL || from->path == NULL) {
+        return err_set(err, -CAIRN_EINVAL, "a tensor needs an entry with a path");
+    }
+    *ret = (struct entry){ .path = slice_str(from->path),
+                           .id = (from->flags & CAIRN_HAS_ID) != 0 ? from->id : 0,
+                           .flags = from->flags,
+                           .kind = ENTRY_TENSOR,
+                           .dtype = from->dtype,
+                           .rank = from->rank,
+                           .shape = from->rank == 0 ? NULL : from->shape };
+    return writer_bytes(from, &ret->bytes, err);
+}
+
+/* Path, shape and value of an entry, which are the caller's, into the record's memory. */
+static int writer_keep(struct cairn_writer *w, struct entry *e)
+{
+    struct cairn_record *r = w->cap->r;
+    const char *path = rec_copy(r, e->path.data, e->path.bytes);
+    const uint64_t *shape = e->shape;
+    if (e->rank > 0) {
+        shape = rec_copy(r, e->shape, e->rank * sizeof *shape);
+    }
+    const void *value = e->value.data;
+    if (e->value.bytes > 0) {
+        value = rec_copy(r, e->value.data, e->value.bytes);
+    }
+    if (path == NULL || (e->rank > 0 && shape == NULL) || (e->value.bytes > 0 && value == NULL)) {
+        return err_set(&w->cap->c->err, -CAIRN_ENOMEM, "no memory for an entry");
+    }
+    e->path.data = path;
+    e->shape = shape;
+    e->value.data = value;
+    return 0;
+}
+
+static int writer_append(struct cairn_writer *w, const struct entry *e)
+{
+    struct cairn_reader *component = &w->cap->r->components[w->component];
+    if (component->count >= LIMIT_ENTRIES) {
+        return err_set(&w->cap->c->err, -CAIRN_ELIMIT, "more than %u entries", LIMIT_ENTRIES);
+    }
+    struct entry *at = rec_add_entry(component);
+    if (at == NULL) {
+        return err_set(&w->cap->c->err, -CAIRN_ENOMEM, "no memory for an entry");
+    }
+    *at = *e;
+    return 0;
+}
+
+/* ---- tensors
+ * --------------------------------------------------------------------------------------- */
+
+/* Before its bytes are anywhere. */
+static int writer_check_tensor(struct cairn_writer *w, struct entry *e)
+{
+    e->digest = digest_bytes("", 0); /* right for an empty one, replaced for the others */
+    return rules_entry(w->component, e, &w->cap->c->err);
+}
+
+int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data)
+{
+    struct entry entry = { 0 };
+    if (w == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    struct err *err = &w->cap->c->err;
+    int rc = writer_entry_of(e, &entry, err);
+    if (rc == 0 && data == NULL && entry.bytes > 0) {
+        rc = err_set(err,
+                     -CAIRN_EINVAL,
+                     "a tensor of %llu bytes needs data",
+                     (unsigned long long)entry.bytes);
+    }
+    if (rc == 0) {
+        rc = writer_check_tensor(w, &entry);
+    }
+    if (rc == 0) {
+        rc = writer_check_bool(&entry, data, err);
+    }
+    if (rc == 0) {
+        rc = writer_keep(w, &entry);
+    }
+    if (rc == 0) {
+        rc = pack_put(w->cap, &entry, data);
+    }
+    if (rc == 0) {
+        rc = writer_append(w, &entry);
+    }
+    return writer_fail(w, rc, &entry);
+}
+
+int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn_slot *ret)
+{
+    struct entry entry = { 0 };
+    struct cairn_slot slot = { 0 };
+    if (w == NULL || ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = writer_entry_of(e, &entry, &w->cap->c->err);
+    if (rc == 0) {
+        rc = writer_check_tensor(w, &entry);
+    }
+    if (rc == 0) {
+        rc = writer_keep(w, &entry);
+    }
+    if (rc == 0) {
+        rc = slot_add(w->cap, w->component, &entry, &slot);
+    }
+    if (rc == 0) {
+        rc = writer_append(w, &entry);
+    }
+    if (rc == 0) {
+        *ret = slot;
+    }
+    return writer_fail(w, rc, &entry);
+}
+
+/* ---- scalars
+ * --------------------------------------------------------------------------------------- */
+
+int writer_scalar(struct cairn_writer *w, const struct entry *scalar)
+{
+    struct entry e = *scalar;
+    if (w == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    e.bytes = e.value.bytes;
+    e.digest = digest_bytes(e.value.data == NULL ? "" : e.value.data, e.value.bytes);
+    int rc = rules_entry(w->component, &e, &w->cap->c->err);
+    if (rc == 0) {
+        rc = writer_keep(w, &e);
+    }
+    if (rc == 0) {
+        rc = writer_append(w, &e);
+    }
+    return writer_fail(w, rc, &e);
+}
+
+static int writer_plain(
+    struct cairn_writer *w, const char *path, enum entry_kind kind, const void *v, size_t bytes)
+{
+    struct entry e = { .path = slice_str(path), .kind = kind, .value = slice_of(v, bytes) };
+    if (w != NULL && (path == NULL || (v == NULL && bytes > 0))) {
+        return writer_fail(
+            w, err_set(&w->cap->c->err, -CAIRN_EINVAL, "a scalar needs a path and a value"), &e);
+    }
+    return writer_scalar(w, &e);
+}
+
+/* The host is little-endian (checked in handle.c): a number's bytes are its stored form. */
+int cairn_put_u64(struct cairn_writer *w, const char *path, uint64_t v)
+{
+    return writer_plain(w, path, ENTRY_U64, &v, sizeof v);
+}
+
+int cairn_put_i64(struct cairn_writer *w, const char *path, int64_t v)
+{
+    return writer_plain(w, path, ENTRY_I64, &v, sizeof v);
+}
+
+int cairn_put_f64(struct cairn_writer *w, const char *path, double v)
+{
+    return writer_plain(w, path, ENTRY_F64, &v, sizeof v);
+}
+
+int cairn_put_f32(struct cairn_writer *w, const char *path, float v)
+{
+    return writer_plain(w, path, ENTRY_F32, &v, sizeof v);
+}
+
+int cairn_put_bool(struct cairn_writer *w, const char *path, bool v)
+{
+    uint8_t byte = v ? 1 : 0;
+    return writer_plain(w, path, ENTRY_BOOL, &byte, sizeof byte);
+}
+
+int cairn_put_str(struct cairn_writer *w, const char *path, const char *v)
+{
+    if (v == NULL) {
+        path = NULL; /* refused below, as any missing argument */
+    }
+    return writer_plain(w, path, ENTRY_STRING, v, slice_str(v).bytes);
+}
+
+int cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes)
+{
+    return writer_plain(w, path, ENTRY_BYTES, v, bytes);
+}
+
+int cairn_put_null(struct cairn_writer *w, const char *path)
+{
+    return writer_plain(w, path, ENTRY_NULL, NULL, 0);
+}
+
+int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_t id, uint64_t v)
+{
+    struct entry e = { .path = slice_str(path),
+                       .id = id,
+                       .flags = ENTRY_HAS_ID,
+                       .kind = ENTRY_U64,
+                       .value = slice_of(&v, sizeof v) };
+    if (w != NULL && path == NULL) {
+        return writer_fail(w, err_set(&w->cap->c->err, -CAIRN_EINVAL, "a scalar needs a path"), &e);
+    }
+    return writer_scalar(w, &e);
+}

@@ -1,0 +1,167 @@
+#include "conf/conf_value.h"
+
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "internal/ckd.h"
+
+struct conf_unit {
+    const char *name;
+    uint64_t factor;
+};
+/* Smallest first; the one without a name is what a bare number means. */
+static const struct conf_unit conf_sizes[] = {
+    { "", 1 },
+    { "B", 1 },
+    { "KiB", UINT64_C(1) << 10 },
+    { "MiB", UINT64_C(1) << 20 },
+    { "GiB", UINT64_C(1) << 30 },
+    { "TiB", UINT64_C(1) << 40 },
+    { NULL, 0 },
+};
+static const struct conf_unit conf_times[] = {
+    { "ms", 1 }, { "s", 1000 }, { "min", 60000 }, { "h", 3600000 }, { NULL, 0 },
+};
+static const struct conf_unit conf_counts[] = { { "", 1 }, { NULL, 0 } };
+static const struct conf_unit conf_levels[] = {
+    { "error", LOG_LEVEL_ERROR },
+    { "warning", LOG_LEVEL_WARN },
+    { "info", LOG_LEVEL_INFO },
+    { "debug", LOG_LEVEL_DEBUG },
+    { NULL, 0 },
+};
+
+/* Digits of a base at the start of *text, which moves behind them. */
+static bool conf_digits(const char **text, unsigned base, uint64_t *ret)
+{
+    const char *c = *text;
+    uint64_t value = 0;
+    while (*c >= '0' && (unsigned)(*c - '0') < base) {
+        if (ckd_mul_u64(value, base, &value) || ckd_add_u64(value, (uint64_t)(*c - '0'), &value)) {
+            return false;
+        }
+        c++;
+    }
+    bool any = c != *text;
+    *text = c;
+    *ret = value;
+    return any;
+}
+
+static bool conf_with_unit(const char *text, const struct conf_unit *units, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (!conf_digits(&text, 10, &number)) {
+        return false;
+    }
+    for (const struct conf_unit *unit = units; unit->name != NULL; unit++) {
+        if (strcmp(text, unit->name) == 0) {
+            return !ckd_mul_u64(number, unit->factor, ret);
+        }
+    }
+    return false;
+}
+
+static bool conf_level(const char *text, uint64_t *ret)
+{
+    for (const struct conf_unit *level = conf_levels; level->name != NULL; level++) {
+        if (strcmp(text, level->name) == 0) {
+            *ret = level->factor;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool conf_group(const char *text, uint64_t *ret)
+{
+    if (conf_with_unit(text, conf_counts, ret)) {
+        return *ret < UINT32_MAX;
+    }
+    struct group group;
+    struct group *found = NULL;
+    char memory[16384];
+    if (getgrnam_r(text, &group, memory, sizeof memory, &found) != 0 || found == NULL) {
+        return false;
+    }
+    *ret = found->gr_gid;
+    return true;
+}
+
+bool conf_value_parse(enum conf_type type, const char *text, uint64_t *ret)
+{
+    switch (type) {
+    case CONF_COUNT:
+        return conf_with_unit(text, conf_counts, ret);
+    case CONF_SIZE:
+        return conf_with_unit(text, conf_sizes, ret);
+    case CONF_TIME:
+        return conf_with_unit(text, conf_times, ret);
+    case CONF_MODE:
+        return conf_digits(&text, 8, ret) && *text == '\0';
+    case CONF_GROUP:
+        return conf_group(text, ret);
+    case CONF_LEVEL:
+        return conf_level(text, ret);
+    case CONF_PATH:
+    case CONF_FLAG:
+        break;
+    }
+    return false;
+}
+
+static void
+conf_print_unit(const struct conf_unit *units, uint64_t value, char ret[CONF_TEXT_BYTES])
+{
+    const struct conf_unit *best = units;
+    for (const struct conf_unit *unit = units; unit->name != NULL; unit++) {
+        if (value != 0 && unit->factor > best->factor && value % unit->factor == 0) {
+            best = unit;
+        }
+    }
+    (void)snprintf(ret, CONF_TEXT_BYTES, "%" PRIu64 "%s", value / best->factor, best->name);
+}
+
+static void conf_print_level(uint64_t value, char ret[CONF_TEXT_BYTES])
+{
+    for (const struct conf_unit *level = conf_levels; level->name != NULL; level++) {
+        if (level->factor == value) {
+            (void)snprintf(ret, CONF_TEXT_BYTES, "%s", level->name);
+        }
+    }
+}
+
+const char *conf_value_print(enum conf_type type, uint64_t value, char ret[CONF_TEXT_BYTES])
+{
+    ret[0] = '\0';
+    switch (type) {
+    case CONF_COUNT:
+        conf_print_unit(conf_counts, value, ret);
+        break;
+    case CONF_SIZE:
+        conf_print_unit(conf_sizes, value, ret);
+        break;
+    case CONF_TIME:
+        conf_print_unit(conf_times, value, ret);
+        break;
+    case CONF_MODE:
+        (void)snprintf(ret, CONF_TEXT_BYTES, "0%" PRIo64, value);
+        break;
+    case CONF_GROUP: /* none prints as nothing */
+        if ((int64_t)value >= 0) {
+            (void)snprintf(ret, CONF_TEXT_BYTES, "%" PRIu64, value);
+        }
+        break;
+    case CONF_LEVEL:
+        conf_print_level(value, ret);
+        break;
+    case CONF_PATH:
+    case CONF_FLAG:
+        break;
+    }
+    return ret;
+}

@@ -1,0 +1,168 @@
+/* find.c: which boundaries there are, and what one consists of. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ops/ops_int.h"
+
+static int find_select(struct query *q, uint64_t *ret_seq)
+{
+    int rc = st_select(q->run->st, &q->selector, ret_seq, &q->err);
+    return rc < 0 ? err_wrap(&q->err, rc, "run '%s@%s'", q->name.name, q->text) : 0;
+}
+
+/* ---- FIND
+ * ---------------------------------------------------------------------------------------- */
+
+static int find_work(struct query *q)
+{
+    uint64_t seq = 0;
+    int rc = find_select(q, &seq);
+    if (rc < 0) {
+        return rc;
+    }
+    return st_list(
+        q->run->st, seq, q->max, &q->bump, &q->msg.found.boundaries, &q->msg.found.count, &q->err);
+}
+
+static void find_reply(struct query *q)
+{
+    conn_send(q->session->conn, WIRE_FOUND, q->request, &q->msg);
+}
+
+static int find_id_work(struct query *q)
+{
+    struct row_save row = { 0 };
+    int rc = st_save_state(q->run->st, q->save_id, q->rank, &row, &q->err);
+    q->msg.found = (struct wire_found){ .state = row.state, .seq = row.seq };
+    return rc;
+}
+
+/* While the question was worked out nothing can have been lost: an upload leaves memory only after
+ * the store has it. So what memory knows now is asked first, the store's word counts otherwise. */
+static void find_id_reply(struct query *q)
+{
+    enum save_state in_memory = upload_find(q->run, q->save_id, q->rank);
+    if (in_memory != SAVE_NONE) {
+        q->msg.found = (struct wire_found){ .state = in_memory };
+    }
+    find_reply(q);
+}
+
+void op_find(struct session *s, const struct frame_in *in)
+{
+    static const struct query_kind by_selector = { .name = "FIND",
+                                                   .access = ACCESS_READ,
+                                                   .settle = true,
+                                                   .work = find_work,
+                                                   .reply = find_reply };
+    static const struct query_kind by_id = {
+        .name = "FIND", .access = ACCESS_READ, .work = find_id_work, .reply = find_id_reply
+    };
+    const struct wire_find *find = &in->msg->find;
+    struct query *q =
+        query_new(s, in->frame->request, find->by_save_id ? &by_id : &by_selector, &find->run);
+    if (q == NULL) {
+        return;
+    }
+    memcpy(q->save_id, find->save_id, sizeof q->save_id);
+    q->rank = find->rank;
+    q->max = find->max;
+    if (!find->by_save_id && query_take_selector(q, find->selector) < 0) {
+        struct err err = q->err;
+        query_refuse(q, err.code, err.msg);
+        return;
+    }
+    query_start(q);
+}
+
+/* ---- DESCRIBE
+ * ------------------------------------------------------------------------------------- */
+
+static int describe_work(struct query *q)
+{
+    uint64_t seq = 0;
+    int rc = find_select(q, &seq);
+    return rc < 0 ? rc : st_load_open(q->run->st, seq, &q->load, &q->err);
+}
+
+static void describe_reply(struct query *q)
+{
+    struct session *s = q->session;
+    union wire_msg msg = { .described = { .boundary = *st_load_boundary(q->load) } };
+    if (q->flag) {
+        struct load *load = load_new(s, q->run, q->load);
+        if (load == NULL) {
+            (void)err_set(&q->err, -CAIRN_ENOMEM, "no memory for a load");
+            session_refuse(s, q->request, &q->err);
+            return;
+        }
+        q->load = NULL;
+        if (s->load != NULL) {
+            load_release(s->load);
+        }
+        s->load = load;
+    }
+    conn_send(s->conn, WIRE_DESCRIBED, q->request, &msg);
+}
+
+void op_describe(struct session *s, const struct frame_in *in)
+{
+    static const struct query_kind kind = { .name = "DESCRIBE",
+                                            .access = ACCESS_READ,
+                                            .settle = true,
+                                            .work = describe_work,
+                                            .reply = describe_reply };
+    const struct wire_describe *describe = &in->msg->describe;
+    struct err err = { 0 };
+    if (s->load != NULL && s->load->streaming) {
+        (void)err_set(&err, -CAIRN_EPROTO, "DESCRIBE while a load is under way");
+        session_fail(s, in->frame->request, &err);
+        return;
+    }
+    struct query *q = query_new(s, in->frame->request, &kind, &describe->run);
+    if (q == NULL) {
+        return;
+    }
+    q->flag = describe->pin;
+    if (query_take_selector(q, describe->selector) < 0) {
+        err = q->err;
+        query_refuse(q, err.code, err.msg);
+        return;
+    }
+    query_start(q);
+}
+
+/* ---- MANIFEST
+ * ------------------------------------------------------------------------------------- */
+
+static int manifest_work(struct query *q)
+{
+    return st_load_page(q->pinned->st, q->component, q->page, &q->bump, &q->msg.entries, &q->err);
+}
+
+static void manifest_reply(struct query *q)
+{
+    conn_send(q->session->conn, WIRE_ENTRIES, q->request, &q->msg);
+}
+
+void op_manifest(struct session *s, const struct frame_in *in)
+{
+    static const struct query_kind kind = {
+        .name = "MANIFEST", .access = ACCESS_READ, .work = manifest_work, .reply = manifest_reply
+    };
+    struct err err = { 0 };
+    if (s->load == NULL || s->load->streaming) {
+        (void)err_set(
+            &err, -CAIRN_EINVAL, "MANIFEST needs a pinned boundary that is not streaming");
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    struct query *q = query_new(s, in->frame->request, &kind, NULL);
+    if (q != NULL) {
+        q->pinned = s->load;
+        q->pinned->users++;
+        q->component = in->msg->manifest.component;
+        q->page = in->msg->manifest.page;
+        query_start(q);
+    }
+}

@@ -1,0 +1,272 @@
+/* load.c: a pinned boundary of one connection, and the stream of its chunks.
+ *
+ * Reads run ahead on the read pool, at most as many as the client has given credits for and as the
+ * connection may hold buffers; DATA goes out in order. The client verifies what it gets. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ops/ops_int.h"
+
+struct read_slot {
+    struct job job;
+    struct load *load;
+    struct buf *buf;
+    uint32_t index;
+    bool finished;
+    int rc;
+    struct err err;
+    struct read_slot *next;
+};
+
+struct load *load_new(struct session *s, struct run *run, struct st_load *st)
+{
+    struct load *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        return NULL;
+    }
+    l->ops = s->ops;
+    l->session = s;
+    l->run = run;
+    run->holds++;
+    l->st = st;
+    l->reading_tail = &l->reading_head;
+    s->ops->load_count++;
+    return l;
+}
+
+static void load_close_work(struct job *job)
+{
+    struct load *l = (struct load *)((char *)job - offsetof(struct load, job));
+    l->st = st_load_close(l->st);
+}
+
+static void load_close_done(struct job *job)
+{
+    struct load *l = (struct load *)((char *)job - offsetof(struct load, job));
+    struct ops *ops = l->ops;
+    run_put(l->run);
+    free(l);
+    ops->load_count--;
+    ops_check_stopped(ops);
+}
+
+static void load_maybe_close(struct load *l)
+{
+    if (l->session == NULL && l->reading_head == NULL && l->users == 0) {
+        l->job = (struct job){ .work = load_close_work, .done = load_close_done };
+        pool_submit(l->ops->queries, &l->job);
+    }
+}
+
+void load_release(struct load *l)
+{
+    l->session->load = NULL;
+    l->session = NULL;
+    l->streaming = false;
+    load_maybe_close(l);
+}
+
+void load_unuse(struct load *l)
+{
+    l->users--;
+    load_maybe_close(l);
+}
+
+void load_stop(struct load *l, const struct err *err)
+{
+    log_warn("load failed",
+             "run=%" PRIu32 "/%s seq=%" PRIu64 " uid=%" PRIu32 " error=%s why=\"%s\"",
+             l->run->name.uid,
+             l->run->name.name,
+             st_load_boundary(l->st)->seq,
+             l->session->peer.uid,
+             cairn_error_name(err->code),
+             err->msg);
+    l->streaming = false;
+    conn_refuse(l->session->conn, l->request, err);
+}
+
+static void load_read_work(struct job *job)
+{
+    struct read_slot *slot = (struct read_slot *)job;
+    fault_point("load_read");
+    slot->rc = st_load_read(slot->load->st, slot->index, slot->buf->data, &slot->err);
+}
+
+/* The first of the reads under way is done: send it, or end the stream with its failure. */
+static void load_send_head(struct load *l)
+{
+    struct read_slot *slot = l->reading_head;
+    l->reading_head = slot->next;
+    if (l->reading_head == NULL) {
+        l->reading_tail = &l->reading_head;
+    }
+    if (l->streaming && !l->aborted && slot->rc == 0) {
+        slot->buf->bytes = st_load_chunk(l->st, slot->index)->bytes;
+        conn_send_data(l->session->conn, l->request, slot->index, slot->buf, NULL, NULL);
+        l->sent++;
+        slot->buf = NULL;
+    } else if (l->streaming && !l->aborted) {
+        load_stop(l, &slot->err);
+    }
+    buf_give(slot->buf);
+    free(slot);
+}
+
+static void load_read_done(struct job *job)
+{
+    struct read_slot *slot = (struct read_slot *)job;
+    struct load *l = slot->load;
+    slot->finished = true;
+    while (l->reading_head != NULL && l->reading_head->finished) {
+        load_send_head(l);
+    }
+    load_pump(l);
+    load_maybe_close(l);
+}
+
+static bool load_start_read(struct load *l)
+{
+    struct buf *buf = buf_take(l->ops->read_bufs, &l->session->read_user);
+    if (buf == NULL) {
+        return false; /* called again when one comes back */
+    }
+    struct read_slot *slot = calloc(1, sizeof *slot);
+    if (slot == NULL) {
+        struct err err = { 0 };
+        (void)err_set(&err, -CAIRN_ENOMEM, "no memory to read a chunk");
+        buf_give(buf);
+        load_stop(l, &err);
+        return false;
+    }
+    slot->job = (struct job){ .work = load_read_work, .done = load_read_done };
+    slot->load = l;
+    slot->buf = buf;
+    slot->index = l->next++;
+    *l->reading_tail = slot;
+    l->reading_tail = &slot->next;
+    l->credits--;
+    pool_submit(l->ops->reads, &slot->job);
+    return true;
+}
+
+void load_pump(struct load *l)
+{
+    while (l->streaming && !l->aborted && l->credits > 0 && l->next < l->end) {
+        if (!load_start_read(l)) {
+            break;
+        }
+    }
+    if (l->streaming && l->reading_head == NULL && (l->aborted || l->next == l->end)) {
+        union wire_msg msg = { .loaded = { .chunk_count = l->sent, .aborted = l->aborted } };
+        l->streaming = false;
+        conn_send(l->session->conn, WIRE_LOADED, l->request, &msg);
+    }
+}
+
+/* The pinned boundary, idle; else the request is refused. */
+static struct load *load_of(struct session *s, const struct frame_in *in, const char *what)
+{
+    struct err err = { 0 };
+    if (s->load == NULL) {
+        (void)err_set(
+            &err, -CAIRN_EINVAL, "%s without a pinned boundary: DESCRIBE with pin first", what);
+        session_refuse(s, in->frame->request, &err);
+        return NULL;
+    }
+    return s->load;
+}
+
+void op_load(struct session *s, const struct frame_in *in)
+{
+    const struct wire_load *w = &in->msg->load;
+    struct load *l = load_of(s, in, "LOAD");
+    struct err err = { 0 };
+    if (l == NULL) {
+        return;
+    }
+    uint32_t count = st_load_chunk_count(l->st);
+    if (l->streaming || s->upload != NULL) {
+        (void)err_set(&err, -CAIRN_EPROTO, "LOAD while another transfer is under way");
+        session_fail(s, in->frame->request, &err);
+        return;
+    }
+    if (w->first_chunk > count || w->chunk_count > count - w->first_chunk) {
+        (void)err_set(&err,
+                      -CAIRN_EINVAL,
+                      "LOAD of chunks %" PRIu32 "+%" PRIu32 " of a boundary of %" PRIu32,
+                      w->first_chunk,
+                      w->chunk_count,
+                      count);
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    if (s->ops->stopping) {
+        (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    l->request = in->frame->request;
+    l->streaming = true;
+    l->aborted = false;
+    l->sent = 0;
+    l->next = w->first_chunk;
+    l->end = w->first_chunk + w->chunk_count;
+    l->credits = w->credits;
+    load_pump(l);
+}
+
+void op_release(struct session *s, const struct frame_in *in)
+{
+    struct load *l = s->load;
+    uint32_t more = in->msg->release.credits;
+    struct err err = { 0 };
+    if (l == NULL || !l->streaming || l->request != in->frame->request) {
+        return; /* crossed the end of the stream */
+    }
+    if (more > LIMIT_WINDOW_CHUNKS || l->credits + more > LIMIT_WINDOW_CHUNKS) {
+        (void)err_set(
+            &err, -CAIRN_EPROTO, "RELEASE makes more than %u credits", LIMIT_WINDOW_CHUNKS);
+        session_fail(s, in->frame->request, &err);
+        return;
+    }
+    l->credits += more;
+    load_pump(l);
+}
+
+void op_close(struct session *s, const struct frame_in *in)
+{
+    if (s->load != NULL) {
+        load_release(s->load);
+    }
+    conn_send(s->conn, WIRE_DONE, in->frame->request, in->msg);
+}
+
+void op_chunk_list(struct session *s, const struct frame_in *in)
+{
+    struct load *l = load_of(s, in, "CHUNK_LIST");
+    uint32_t first = in->msg->chunk_list.first;
+    struct err err = { 0 };
+    if (l == NULL) {
+        return;
+    }
+    uint32_t total = st_load_chunk_count(l->st);
+    if (first > total) {
+        (void)err_set(&err, -CAIRN_EINVAL, "CHUNK_LIST from %" PRIu32 " of %" PRIu32, first, total);
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    uint32_t count = total - first < LIMIT_CHUNKS_PER_PAGE ? total - first : LIMIT_CHUNKS_PER_PAGE;
+    struct chunk *chunks = calloc((size_t)count + 1, sizeof *chunks);
+    if (chunks == NULL) {
+        (void)err_set(&err, -CAIRN_ENOMEM, "no memory for a chunk list");
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        chunks[i] = *st_load_chunk(l->st, first + i);
+    }
+    union wire_msg msg = { .chunks = { first, chunks, count, first + count < total } };
+    conn_send(s->conn, WIRE_CHUNKS, in->frame->request, &msg);
+    free(chunks);
+}

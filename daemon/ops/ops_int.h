@@ -1,0 +1,279 @@
+/* ops_int.h: what the files of ops share. Loop thread only, but for the work functions of jobs.
+ *
+ *   session   one connection's view: at most one upload, one pinned load, one query at a time
+ *   run       an open run: its writer, its uploads in the order of their BEGIN, who waits for it
+ *   upload    a part under way; outlives its session once it is sealed
+ *   load      a pinned boundary and its stream
+ *   query     anything that is asked, worked out on a thread, and answered
+ */
+#ifndef OPS_OPS_INT_H
+#define OPS_OPS_INT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/log.h"
+#include "internal/fault.h"
+#include "ops/ops.h"
+#include "record/digest.h"
+
+struct session;
+struct upload;
+struct load;
+struct run;
+
+struct ops {
+    uv_loop_t *loop;
+    struct st *st;
+    struct ops_options options;
+    const struct conn_set *conns;
+    struct inbox inbox;
+    struct pool *queries; /* find, describe, manifest, list, open and close of runs */
+    struct pool *reads;   /* payload of loads */
+    struct pool *checks;  /* verify: long, so apart */
+    struct buf_pool *write_bufs, *read_bufs;
+    struct bump scratch; /* one frame's plain structs */
+    struct bump peek;    /* a DATA message, looked at before its payload comes */
+    struct run *runs;    /* the open ones, newest use first */
+    struct session *sessions;
+    unsigned run_count;
+    uint64_t start_ms, committed_count, failed_count, upload_count;
+    unsigned query_count, load_count; /* under way */
+    bool stopping, inbox_open;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* Called whenever something ended: says `stopped` when nothing is left. */
+void ops_check_stopped(struct ops *ops);
+
+/* ---- who may do what (access.c) ---- */
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_DROP };
+struct run_name {
+    uint32_t uid;
+    char name[LIMIT_RUN_NAME_BYTES + 1];
+};
+/* Parse "RUN" (the peer's own) or "UID/RUN" and check the right. EINVAL, EACCES. */
+int access_check(const struct ops *ops,
+                 const struct peer *peer,
+                 struct slice text,
+                 enum access want,
+                 struct run_name *ret,
+                 struct err *err);
+
+/* ---- runs (run.c) ---- */
+enum run_state { RUN_OPENING, RUN_READY, RUN_CLOSING };
+
+/* A wish for a run, embedded in whoever has it. `ready` is called once, on the loop, maybe before
+ * run_get returns: run is held (run_put gives it back), or NULL with err. */
+struct run_wish {
+    void (*ready)(struct run_wish *wish, struct run *run, const struct err *err);
+    bool create;
+    struct run_wish *next;
+};
+
+/* A question that must not overtake what was sealed before it. */
+struct run_wait {
+    void (*settled)(struct run_wait *wait);
+    uint64_t ticket;
+    struct run_wait *next;
+};
+
+struct run {
+    struct ops *ops;
+    struct run_name name;
+    enum run_state state;
+    struct st_run *st;
+    struct pool *writer;   /* segments and commits, one thread */
+    struct pool *digester; /* digests behind the writes, one thread */
+    unsigned holds;
+    struct run_wish *wishes; /* waiting for OPENING or CLOSING to end */
+    struct upload *uploads;  /* in the order of BEGIN */
+    struct run_wait *waits;
+    uint64_t seal_count;
+    bool drop; /* unlink after closing */
+    void (*dropped)(void *arg, int rc, const struct err *err);
+    void *dropped_arg;
+    struct run *next;
+    struct job job; /* open or close */
+    bool open_create;
+    int rc;
+    struct err err;
+};
+
+void run_get(struct ops *ops, const struct run_name *name, struct run_wish *wish);
+void run_put(struct run *run);
+/* Call wait->settled when all that is sealed by now has ended; maybe at once. */
+void run_settle(struct run *run, struct run_wait *wait);
+/* An upload of the run ended or moved: next commit, waiting questions. */
+void run_kick(struct run *run);
+/* Close (dropping it) a run that only the caller holds; gives the hold back. EBUSY else. */
+int run_drop(struct run *run,
+             void (*dropped)(void *arg, int rc, const struct err *err),
+             void *arg,
+             struct err *err);
+void run_close_all(struct ops *ops);
+
+/* ---- sessions (session.c) ---- */
+struct session {
+    struct ops *ops;
+    struct conn *conn; /* NULL once the connection is gone */
+    struct peer peer;
+    bool greeted;
+    struct upload *upload;
+    struct load *load;
+    bool ignoring; /* frames of a refused upload are still coming */
+    uint32_t ignored_request;
+    struct buf_user write_user, read_user;
+    unsigned busy; /* queries under way */
+    struct session *next, **prev;
+};
+
+/* Refuse a request: ERROR on the wire, one line in the log. The connection stays. */
+void session_refuse(struct session *s, uint32_t request, const struct err *err);
+/* The peer broke the protocol: ERROR, then the connection goes. */
+void session_fail(struct session *s, uint32_t request, const struct err *err);
+void session_maybe_free(struct session *s);
+
+/* One row per message type that a client may send (table in session.c). */
+struct frame_in {
+    const struct frame *frame;
+    const union wire_msg *msg;
+    struct buf *buf;
+};
+typedef void op_fn(struct session *s, const struct frame_in *in);
+op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_begin, op_chunks, op_entries,
+    op_data, op_seal, op_abort, op_find, op_describe, op_manifest, op_chunk_list, op_close, op_load,
+    op_release, op_verify, op_status;
+
+/* ---- uploads (upload.c, upload_begin.c, upload_data.c, upload_commit.c) ---- */
+enum upload_state {
+    UPLOAD_WISHING,   /* waiting for its run */
+    UPLOAD_BEGINNING, /* the writer looks the save id up and allocates */
+    UPLOAD_RECEIVING,
+    UPLOAD_SEALED, /* whole and ours; waits for digests and for its turn */
+    UPLOAD_COMMITTING,
+    UPLOAD_FAILED, /* waits for its jobs, then for the writer to unlink */
+    UPLOAD_NR
+};
+
+struct upload {
+    struct ops *ops;
+    struct session *session; /* NULL once nobody waits for the answer */
+    uint32_t request;
+    struct peer peer;
+    struct run_name name;
+    struct run *run;
+    enum upload_state state;
+    struct boundary boundary;
+    struct bump bump; /* labels of the boundary */
+    struct st_manifest *manifest;
+    struct st_save *save;
+    struct row_save known;
+    uint32_t next_chunk, digested_chunks;
+    unsigned jobs;
+    atomic_bool cancelled; /* tells jobs on other threads to skip */
+    bool paused;           /* its connection is not read until BEGUN */
+    uint64_t seal_ticket;
+    uint64_t begin_ms, progress_ms, deadline_ms;
+    uv_timer_t timer;
+    struct run_wish wish;
+    struct job job; /* begin, commit, abort */
+    int rc;
+    struct err err;
+    struct upload *next;
+};
+
+void upload_move(struct upload *u, enum upload_state to);
+void upload_progress(struct upload *u);
+void upload_start_deadlines(struct upload *u);
+/* Read its connection again (paused by BEGIN). */
+void upload_unpause(struct upload *u);
+/* Refuse it towards its session, log, and have everything undone. */
+void upload_fail(struct upload *u, const struct err *err);
+/* The session is gone: an unsealed upload is aborted, a sealed one goes on alone. */
+void upload_orphan(struct upload *u, const char *reason);
+void upload_job_ended(struct upload *u);
+/* Its turn has come (head of the run's line, sealed, digested): commit. */
+void upload_try_commit(struct upload *u);
+void upload_free(struct upload *u);
+/* What memory knows of a save id; NONE: ask the store. */
+enum save_state upload_find(const struct run *run, const uint8_t save_id[16], uint32_t rank);
+enum conn_payload upload_payload(struct session *s,
+                                 const struct frame *f,
+                                 struct slice message,
+                                 struct buf **ret_buf);
+
+/* ---- loads (load.c) ---- */
+struct load {
+    struct ops *ops;
+    struct session *session; /* NULL once the connection is gone or the pin was replaced */
+    struct run *run;
+    struct st_load *st;
+    uint32_t request;
+    bool streaming, aborted;
+    uint32_t next, end, credits, sent; /* chunks: to read next, behind the last; sent in all */
+    struct read_slot *reading_head, **reading_tail; /* reads under way, in order */
+    unsigned users;                                 /* queries that look into it on their threads */
+    struct job job;                                 /* close */
+    int rc;
+    struct err err;
+};
+struct load *load_new(struct session *s, struct run *run, struct st_load *st);
+void load_release(struct load *l); /* unpin; frees when its reads and users have ended */
+void load_unuse(struct load *l);
+void load_pump(struct load *l);
+void load_stop(struct load *l, const struct err *err); /* end the stream with ERROR */
+
+/* ---- queries (query.c) ---- */
+struct query;
+struct query_kind {
+    const char *name;
+    enum access access;
+    bool settle;                    /* wait for what was sealed before */
+    bool missing_ok;                /* a run that is not there is no error: reply with run NULL */
+    bool checks;                    /* on the pool for long checks */
+    int (*work)(struct query *q);   /* on a thread; returns 0 or negative with q->err set */
+    void (*reply)(struct query *q); /* on the loop, after success, connection there; when work has
+                                       set `again`, work follows once more */
+};
+struct query {
+    const struct query_kind *kind;
+    struct session *session;
+    uint32_t request;
+    struct run_name name;
+    struct run *run;
+    struct run_wish wish;
+    struct run_wait wait;
+    struct job job;
+    struct bump bump;
+    int rc;
+    struct err err;
+    /* in */
+    char text[LIMIT_SELECTOR_BYTES + 1];
+    struct selector selector;
+    uint8_t save_id[16];
+    uint32_t rank, max, page;
+    enum component component;
+    bool flag;           /* by_save_id, pin, all, whole_run: as the kind means it */
+    struct load *pinned; /* MANIFEST: used by this query */
+    /* out */
+    bool again;
+    struct st_load *load;
+    void *list; /* the kind's own, freed with the query */
+    uint32_t list_count;
+    union wire_msg msg;
+};
+/* NULL: refused already (memory, rights, name). `run` is unused by kinds that need none. */
+struct query *query_new(struct session *s,
+                        uint32_t request,
+                        const struct query_kind *kind,
+                        const struct slice *run);
+void query_start(struct query *q);
+/* Copy and parse a selector into the query. EINVAL, with q->err set. */
+int query_take_selector(struct query *q, struct slice text);
+/* End it with an error instead of starting it. */
+void query_refuse(struct query *q, int code, const char *text);
+
+#endif

@@ -1,0 +1,54 @@
+/* upload_commit.c: the end of a good upload. Boundaries of one run commit in the order in which
+ * they were begun; a failed one steps aside. */
+#include <inttypes.h>
+
+#include "ops/ops_int.h"
+
+static void upload_commit_work(struct job *job)
+{
+    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    u->rc = st_save_commit(&u->save, u->manifest, &u->boundary, &u->err);
+}
+
+static void upload_commit_done(struct job *job)
+{
+    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    u->jobs--;
+    if (u->rc < 0) {
+        (void)err_wrap(&u->err, u->rc, "run '%s' step %" PRIu64, u->name.name, u->boundary.step);
+        upload_fail(u, &u->err);
+        return;
+    }
+    u->ops->committed_count++;
+    log_info("committed",
+             "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64 " kind=%s bytes=%" PRIu64
+             " entries=%" PRIu64 " ms=%" PRIu64,
+             u->name.uid,
+             u->name.name,
+             u->boundary.seq,
+             u->boundary.step,
+             kind_name(u->boundary.kind),
+             u->boundary.payload_bytes,
+             u->boundary.entry_count,
+             uv_now(u->ops->loop) - u->begin_ms);
+    if (u->session != NULL && u->session->conn != NULL) {
+        union wire_msg msg = { .committed = { .boundary = u->boundary } };
+        fault_point("acknowledge");
+        conn_send(u->session->conn, WIRE_COMMITTED, u->request, &msg);
+    }
+    upload_free(u);
+}
+
+void upload_try_commit(struct upload *u)
+{
+    while (u != NULL && u->state == UPLOAD_FAILED) {
+        u = u->next;
+    }
+    if (u == NULL || u->state != UPLOAD_SEALED || u->digested_chunks != u->boundary.chunk_count) {
+        return;
+    }
+    upload_move(u, UPLOAD_COMMITTING);
+    u->jobs++;
+    u->job = (struct job){ .work = upload_commit_work, .done = upload_commit_done };
+    pool_submit(u->run->writer, &u->job);
+}

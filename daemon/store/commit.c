@@ -1,0 +1,235 @@
+/* Where index and segment meet. The order is the whole point:
+ *
+ *   footer, fdatasync, rename, fsync of the directory    the segment is durable, nothing names it
+ *   one LMDB transaction                                 from here on the boundary exists
+ *   return                                               from here on it may be acknowledged
+ *
+ * Whatever fails before the transaction leaves a segment that is unlinked at once; a crash leaves
+ * one that is unlinked when the run is opened. When the commit itself fails, nobody knows what the
+ * disk holds: the segment stays, and the run is read-only until it is opened anew. */
+#include "internal/fault.h"
+#include "store/bound.h"
+#include "store/row.h"
+#include "store/save.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+struct commit {
+    struct st_save *save;
+    struct st_run *run;
+    const struct st_manifest *manifest;
+    struct boundary boundary; /* as it will be stored */
+    struct row_run summary;
+    uint64_t next_segment;
+    bool known; /* the save id is there already, with the same root */
+};
+
+/* ---- before ----------------------------------------------------------------------------------- */
+
+static int commit_check(const struct st_save *s, const struct st_manifest *m,
+                        const struct boundary *b, struct err *err)
+{
+    if (!m->sealed || m->broken || memcmp(m->check.announced.save_id, b->save_id, 16) != 0) {
+        return err_set(err, -CAIRN_EINVAL, "the manifest is not sealed, or of another save");
+    }
+    if (s->chunk_count != m->check.chunk_count) {
+        return err_set(err, -CAIRN_EINVAL, "%u chunks were written, the manifest has %u",
+                       s->chunk_count, m->check.chunk_count);
+    }
+    for (uint32_t i = 0; i < s->chunk_count; i++) {
+        if (s->lengths[i] != m->check.chunks[i].bytes) {
+            return err_set(err, -CAIRN_EINVAL, "chunk %u: %u bytes written, %u in the manifest", i,
+                           s->lengths[i], m->check.chunks[i].bytes);
+        }
+    }
+    return 0;
+}
+
+/* A save id that is known holds the same content, and is then committed, or it is refused. */
+static int commit_find_txn(struct txn *t, void *arg, struct err *err)
+{
+    struct commit *c = arg;
+    struct row_save save;
+    struct row_boundary row;
+    struct bump b;
+    int rc = row_get_save(t, c->boundary.save_id, c->boundary.rank, &save, err);
+    if (rc < 0) {
+        return rc == -CAIRN_ENOENT ? 0 : rc;
+    }
+    if (!digest_equal(&save.root, &c->boundary.root)) {
+        return err_set(err, -CAIRN_ECONFLICT, "this save id is that of seq %" PRIu64
+                       ", which holds other content", save.seq);
+    }
+    if (save.state != SAVE_COMMITTED) {
+        return err_set(err, -CAIRN_EPRUNED, "this save was committed as seq %" PRIu64
+                       " and has been removed", save.seq);
+    }
+    rc = row_get_boundary(t, save.seq, &b, &row, err);
+    if (rc == 0) {
+        c->boundary.seq = save.seq;
+        c->boundary.parent_seq = row.boundary.parent_seq;
+        c->boundary.created_ns = row.boundary.created_ns;
+        c->boundary.bytes_new = row.boundary.bytes_new;
+        c->known = true;
+    }
+    bump_fini(&b);
+    return row_damage(rc, "save id", err);
+}
+
+static void commit_fill(struct commit *c, const struct boundary *b)
+{
+    const struct st_manifest *m = c->manifest;
+    struct boundary *to = &c->boundary;
+    struct timespec now = { .tv_sec = 0 };
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    *to = *b;
+    to->created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    to->entry_count = m->check.announced.entry_count;
+    to->payload_bytes = m->check.announced.payload_bytes;
+    to->stored_bytes = m->check.stored_bytes;
+    to->chunk_count = m->check.chunk_count;
+    to->bytes_new = m->check.stored_bytes;
+    to->bytes_shared = 0;
+    to->root = m->root;
+    to->components = m->infos;
+    to->component_count = m->info_count;
+    (void)pthread_mutex_lock(&c->run->lock);
+    c->summary = c->run->summary;
+    to->seq = c->run->next_seq;
+    c->next_segment = c->run->next_segment;
+    (void)pthread_mutex_unlock(&c->run->lock);
+    to->parent_seq = c->summary.latest_seq;
+    c->summary.boundary_count++;
+    c->summary.latest_seq = to->seq;
+    c->summary.latest_step = to->step;
+    c->summary.latest_ns = to->created_ns;
+    c->summary.bytes += to->bytes_new;
+}
+
+/* ---- segment ---------------------------------------------------------------------------------- */
+
+static struct bound commit_bound(const struct commit *c)
+{
+    return (struct bound){ .boundary = &c->boundary,
+                           .manifest = c->manifest,
+                           .segment = c->save->has_segment ? c->save->segment.id : 0 };
+}
+
+static int commit_footer_row(void *arg, enum st_db db, const struct key *key, struct slice value,
+                             struct err *err)
+{
+    return segment_row(arg, db, key, value, err);
+}
+
+static int commit_segment(struct commit *c, struct err *err)
+{
+    struct bound bound = commit_bound(c);
+    if (!c->save->has_segment) {
+        return 0;
+    }
+    int rc = bound_rows(&bound, commit_footer_row, &c->save->segment, err);
+    return rc < 0 ? rc : segment_finish(&c->save->segment, err);
+}
+
+/* ---- index ------------------------------------------------------------------------------------ */
+
+static int commit_put(void *arg, enum st_db db, const struct key *key, struct slice value,
+                      struct err *err)
+{
+    /* A digest may be there already: any chunk that has it will do. */
+    return db == DB_DIGEST ? row_put_new(arg, db, key, value, err)
+                           : row_put(arg, db, key, value, err);
+}
+
+static int commit_txn(struct txn *t, void *arg, struct err *err)
+{
+    const struct commit *c = arg;
+    struct bound bound = commit_bound(c);
+    uint64_t next_seq = 0;
+    uint64_t next_segment = 0;
+    int rc = meta_get_progress(t, &next_seq, &next_segment, err);
+    if (rc == 0 && next_seq != c->boundary.seq) {
+        return err_set(err, -CAIRN_ECORRUPT, "meta: seq %" PRIu64 " is to come, expected %" PRIu64,
+                       next_seq, c->boundary.seq);
+    }
+    rc = rc < 0 ? row_damage(rc, "meta", err) : bound_rows(&bound, commit_put, t, err);
+    return rc < 0 ? rc
+                  : meta_put_progress(t, c->boundary.seq + 1, c->next_segment, &c->summary, err);
+}
+
+static int commit_index(struct commit *c, struct err *err)
+{
+    struct txn_job job = { .fn = commit_txn, .arg = c, .failpoint = "commit" };
+    return env_write(&c->run->index, &job, err);
+}
+
+/* ---- after ------------------------------------------------------------------------------------ */
+
+static void commit_done(struct commit *c, struct boundary *b)
+{
+    struct st_run *run = c->run;
+    (void)pthread_mutex_lock(&run->lock);
+    run->summary = c->summary;
+    run->next_seq = c->boundary.seq + 1;
+    (void)pthread_mutex_unlock(&run->lock);
+    b->seq = c->boundary.seq;
+    b->parent_seq = c->boundary.parent_seq;
+    b->created_ns = c->boundary.created_ns;
+    b->bytes_new = c->boundary.bytes_new;
+    fault_point("committed");
+    catalogue_put(run->st, &run->claim, &c->summary);
+}
+
+/* The disk may hold the boundary or not: whoever asks for this save id is told so. */
+static void commit_unknown(const struct commit *c)
+{
+    struct st_run *run = c->run;
+    run_poison(run);
+    (void)pthread_mutex_lock(&run->lock);
+    run->unknown.set = true;
+    memcpy(run->unknown.save_id, c->boundary.save_id, sizeof run->unknown.save_id);
+    run->unknown.rank = c->boundary.rank;
+    run->unknown.save = (struct row_save){
+        .state = SAVE_UNKNOWN, .seq = c->boundary.seq, .root = c->boundary.root
+    };
+    (void)pthread_mutex_unlock(&run->lock);
+}
+
+static int commit_run(struct commit *c, const struct boundary *b, struct err *err)
+{
+    int rc = run_check_writable(c->run, err);
+    rc = rc < 0 ? rc : commit_check(c->save, c->manifest, b, err);
+    if (rc < 0) {
+        return rc;
+    }
+    commit_fill(c, b);
+    rc = env_read(&c->run->index, commit_find_txn, c, err);
+    if (rc < 0 || c->known) {
+        return rc;
+    }
+    rc = commit_segment(c, err);
+    return rc < 0 ? rc : commit_index(c, err);
+}
+
+int st_save_commit(struct st_save **save, const struct st_manifest *m, struct boundary *b,
+                   struct err *err)
+{
+    struct commit c = { .save = *save, .run = (*save)->run, .manifest = m };
+    *save = NULL;
+    int rc = commit_run(&c, b, err);
+    if (rc == 0 && c.known) {
+        b->seq = c.boundary.seq;
+        b->parent_seq = c.boundary.parent_seq;
+        b->created_ns = c.boundary.created_ns;
+        b->bytes_new = c.boundary.bytes_new;
+    } else if (rc == 0) {
+        commit_done(&c, b);
+    } else if (rc == -CAIRN_EUNKNOWN) {
+        commit_unknown(&c);
+    } else if (rc == -CAIRN_EIO) {
+        run_poison(c.run);
+    }
+    (void)save_end(c.save, (rc == 0 && !c.known) || rc == -CAIRN_EUNKNOWN);
+    return rc < 0 ? run_wrap(c.run, rc, err) : 0;
+}

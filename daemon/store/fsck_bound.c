@@ -1,0 +1,167 @@
+/* From each boundary to everything that must be there for it. */
+#include "store/fsck.h"
+
+#include "record/digest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static int bound_keep(struct fsck *f, const struct boundary *b, struct err *err)
+{
+    if (f->boundary_count == f->boundary_cap) {
+        size_t cap = f->boundary_cap == 0 ? 64 : 2 * f->boundary_cap;
+        struct fsck_boundary *kept = realloc(f->boundaries, cap * sizeof *kept);
+        if (kept == NULL) {
+            return err_set(err, -CAIRN_ENOMEM, "check %zu boundaries", cap);
+        }
+        f->boundaries = kept;
+        f->boundary_cap = cap;
+    }
+    struct fsck_boundary *to = &f->boundaries[f->boundary_count++];
+    *to = (struct fsck_boundary){ .seq = b->seq, .step = b->step, .rank = b->rank };
+    memcpy(to->save_id, b->save_id, sizeof to->save_id);
+    for (uint32_t i = 0; i < b->component_count; i++) {
+        if (b->components[i].component < COMPONENT_NR) {
+            to->page_count[b->components[i].component] = b->components[i].page_count + 1;
+        }
+    }
+    f->summary.boundary_count++;
+    f->summary.bytes += b->bytes_new;
+    f->summary.latest_seq = b->seq;
+    f->summary.latest_step = b->step;
+    f->summary.latest_ns = b->created_ns;
+    return 0;
+}
+
+static int bound_parent(struct fsck *f, const struct boundary *b)
+{
+    int rc = 0;
+    if (b->parent_seq >= b->seq || b->parent_seq < f->previous_seq) {
+        rc = fsck_say(f, "boundary seq %" PRIu64 " names seq %" PRIu64
+                      " as the one before it, that was seq %" PRIu64, b->seq, b->parent_seq,
+                      f->previous_seq);
+    }
+    f->previous_seq = b->seq;
+    return rc;
+}
+
+static int bound_segments(struct fsck *f, const struct row_boundary *row)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < row->segment_count; i++) {
+        struct segment_file *file = fsck_segment(f, row->segments[i]);
+        if (file == NULL) {
+            rc = fsck_say(f, "boundary seq %" PRIu64 " needs segment %016" PRIx64
+                          ", which is missing", row->boundary.seq, row->segments[i]);
+        } else {
+            file->named = true;
+        }
+    }
+    return rc;
+}
+
+static int bound_saveid(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
+{
+    struct row_save save;
+    struct err why = { .code = 0 };
+    struct key key = key_saveid(b->save_id, b->rank);
+    bool there = false;
+    int rc = fsck_need(f, t, DB_SAVEID, &key, NULL, &there, err);
+    if (rc < 0 || !there) {
+        return rc;
+    }
+    if (row_get_save(t, b->save_id, b->rank, &save, &why) < 0) {
+        return fsck_say(f, "%s", why.msg);
+    }
+    if (save.state == SAVE_COMMITTED && save.seq == b->seq && digest_equal(&save.root, &b->root)) {
+        return 0;
+    }
+    return fsck_say(f, "the save id of boundary seq %" PRIu64 " says %s, seq %" PRIu64
+                    ", or another root", b->seq, save_state_name(save.state), save.seq);
+}
+
+static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < b->label_count; i++) {
+        struct slice value = { .bytes = 0 };
+        struct key key = key_label(b->seq, b->labels[i].name);
+        bool there = false;
+        rc = fsck_need(f, t, DB_LABEL, &key, &value, &there, err);
+        if (rc == 0 && there && slice_cmp(value, b->labels[i].value) != 0) {
+            rc = fsck_say(f, "label '%.*s' of boundary seq %" PRIu64 " has another value",
+                          (int)b->labels[i].name.bytes, (const char *)b->labels[i].name.data, b->seq);
+        }
+    }
+    return rc;
+}
+
+static int bound_chunks(struct fsck *f, struct txn *t, const struct boundary *b,
+                        const struct row_component *row, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < row->chunk_count; i++) {
+        const struct chunk_ref *r = &row->chunks[i];
+        struct key chunk = key_chunk(r->segment, r->segment_index);
+        struct key ref = key_ref(r->segment, r->segment_index, b->seq);
+        bool there = false;
+        rc = fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there, err);
+        rc = rc < 0 ? rc : fsck_need(f, t, DB_REF, &ref, NULL, &there, err);
+        f->ref_count += there ? 1 : 0;
+    }
+    return rc;
+}
+
+static int bound_component(struct fsck *f, struct txn *t, const struct boundary *b,
+                           const struct component_info *info, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t page = 0; rc == 0 && page <= info->page_count; page++) {
+        struct key key = key_component(b->seq, b->rank, info->component, page);
+        bool there = false;
+        rc = fsck_need(f, t, DB_COMPONENT, &key, NULL, &there, err);
+    }
+    struct bump bump;
+    struct row_component row;
+    struct err why = { .code = 0 };
+    int got = row_get_component(t, b->seq, b->rank, info->component, &bump, &row, &why);
+    if (rc == 0 && got == 0) {
+        rc = bound_chunks(f, t, b, &row, err);
+    }
+    bump_fini(&bump);
+    return rc;
+}
+
+static int bound_row(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
+                     struct err *err)
+{
+    struct bump bump;
+    struct row_boundary row;
+    struct err why = { .code = 0 };
+    const struct boundary *b = &row.boundary;
+    row_bump_init(&bump, value.bytes);
+    int rc = row_boundary_decode(value, &bump, &row, &why);
+    if (rc < 0 || b->seq != key->seq) {
+        rc = fsck_say(f, "row boundary seq %" PRIu64 " does not decode: %s", key->seq, why.msg);
+        goto out;
+    }
+    struct key step = key_step(b->step, b->seq);
+    bool there = false;
+    rc = bound_keep(f, b, err);
+    rc = rc < 0 ? rc : bound_parent(f, b);
+    rc = rc < 0 ? rc : bound_segments(f, &row);
+    rc = rc < 0 ? rc : fsck_need(f, t, DB_STEP, &step, NULL, &there, err);
+    rc = rc < 0 ? rc : bound_saveid(f, t, b, err);
+    rc = rc < 0 ? rc : bound_labels(f, t, b, err);
+    for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
+        rc = bound_component(f, t, b, &b->components[i], err);
+    }
+out:
+    bump_fini(&bump);
+    return rc;
+}
+
+int fsck_boundaries(struct txn *t, void *arg, struct err *err)
+{
+    return fsck_walk(arg, t, DB_BOUNDARY, bound_row, err);
+}

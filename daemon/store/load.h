@@ -1,0 +1,30 @@
+/* load.h: the inside of a boundary held readable. */
+#ifndef STORE_LOAD_H
+#define STORE_LOAD_H
+
+#include "store/store_int.h"
+
+struct load_segment {
+    uint64_t id;
+    struct file file;
+};
+
+/* Where a chunk of the part lies. */
+struct load_extent {
+    uint64_t offset;
+    uint32_t segment; /* in st_load.segments */
+    uint32_t segment_index;
+};
+
+struct st_load {
+    struct st_run *run;
+    struct bump bump; /* what row points to */
+    struct row_boundary row;
+    struct chunk *chunks;
+    struct load_extent *extents;
+    uint32_t chunk_count;
+    struct load_segment *segments;
+    uint32_t segment_count;
+};
+
+#endif

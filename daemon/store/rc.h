@@ -1,0 +1,16 @@
+/* rc.h: what LMDB and the kernel return, as CAIRN_E*. No MDB_ value leaves the store. */
+#ifndef STORE_RC_H
+#define STORE_RC_H
+
+#include "internal/err.h"
+
+#include <stdbool.h>
+
+/* Set err from an LMDB return value (an errno when positive); its text is appended. */
+int rc_lmdb(struct err *err, int rc, const char *fmt, ...) ERR_PRINTF(3, 4);
+
+/* Was a failed write of LMDB's a full disk? LMDB reports a short write as EIO, so when it says EIO
+ * the free space decides: `fd` is any descriptor on that file system. */
+bool rc_full_disk(int rc, int fd);
+
+#endif

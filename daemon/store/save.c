@@ -1,0 +1,141 @@
+/* Payload of a part on its way to the disk. The space is there before the first byte is taken. */
+#include "store/save.h"
+
+#include "internal/ckd.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* What a footer takes: rows of a chunk (chunk, digest, ref, its place in the component's head),
+ * of an entry (without its path and value, which nobody knows yet), and the rest. */
+#define SAVE_CHUNK_ROW_BYTES 320u
+#define SAVE_ENTRY_ROW_BYTES 160u
+#define SAVE_REST_BYTES (64u << 10)
+
+static uint64_t save_rows_bytes(const struct boundary *b)
+{
+    return b->entry_count * SAVE_ENTRY_ROW_BYTES + b->chunk_count * (uint64_t)SAVE_CHUNK_ROW_BYTES +
+           SAVE_REST_BYTES;
+}
+
+static uint64_t save_segment_bytes(const struct boundary *b)
+{
+    if (b->chunk_count == 0) {
+        return 0;
+    }
+    return round_up_u64(2 * SEGMENT_PAGE_BYTES + b->stored_bytes + save_rows_bytes(b),
+                        SEGMENT_PAGE_BYTES);
+}
+
+/* Refuse what cannot fit, with the numbers; a part that fits but for a race fails later, as cleanly. */
+static int save_check_space(const struct st_run *run, const struct boundary *b, struct err *err)
+{
+    uint64_t need = save_segment_bytes(b) + 2 * save_rows_bytes(b);
+    uint64_t reserve = run->st->options.reserve_bytes;
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    int rc = file_space(run->segments_fd, &free_bytes, &total_bytes, err);
+    if (rc < 0 || (free_bytes >= need && free_bytes - need >= reserve)) {
+        return rc;
+    }
+    return err_set(err, -CAIRN_ENOSPC,
+                   "%" PRIu64 " bytes are needed, %" PRIu64 " are free in '%s' (%" PRIu64
+                   " of them are kept in reserve)",
+                   need, free_bytes, st_dir(run->st), reserve);
+}
+
+static int save_open_segment(struct st_save *s, struct err *err)
+{
+    struct st_run *run = s->run;
+    (void)pthread_mutex_lock(&run->lock);
+    const struct segment_place place = { .mode = &run->st->mode,
+                                         .dir_fd = run->segments_fd,
+                                         .id = run->next_segment++,
+                                         .bytes = save_segment_bytes(&s->announced),
+                                         .run_id = run->id };
+    (void)pthread_mutex_unlock(&run->lock);
+    int rc = segment_create(&s->segment, &place, err);
+    s->has_segment = rc == 0;
+    return rc;
+}
+
+/* A failed write is the disk's failure unless it is only full. */
+static int save_failed(struct st_run *run, int rc, struct err *err)
+{
+    if (rc == -CAIRN_EIO) {
+        run_poison(run);
+    }
+    return run_wrap(run, rc, err);
+}
+
+int st_save_begin(struct st_run *run, const struct boundary *announced, struct st_save **ret,
+                  struct err *err)
+{
+    int rc = run_check_writable(run, err);
+    if (rc < 0) {
+        return rc;
+    }
+    struct st_save *s = calloc(1, sizeof *s);
+    uint32_t *lengths = calloc(announced->chunk_count + (size_t)1, sizeof *lengths);
+    if (s == NULL || lengths == NULL) {
+        free(s);
+        free(lengths);
+        return err_set(err, -CAIRN_ENOMEM, "begin a save");
+    }
+    s->run = run;
+    s->segment.file.fd = -1;
+    s->announced = *announced;
+    s->lengths = lengths;
+    rc = save_check_space(run, announced, err);
+    if (rc == 0 && announced->chunk_count > 0) {
+        rc = save_open_segment(s, err);
+    }
+    if (rc < 0) {
+        (void)save_end(s, false);
+        return save_failed(run, rc, err);
+    }
+    *ret = s;
+    return 0;
+}
+
+int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err)
+{
+    uint64_t padded = round_up_u64(bytes, SEGMENT_PAGE_BYTES);
+    uint64_t end = SEGMENT_FIRST_CHUNK + save->announced.stored_bytes;
+    int rc = run_check_writable(save->run, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (index != save->chunk_count || index >= save->announced.chunk_count || bytes == 0 ||
+        bytes > LIMIT_CHUNK_BYTES || padded > end - save->segment.offset) {
+        return err_set(err, -CAIRN_EINVAL, "chunk %u of %u bytes is none of those announced", index,
+                       bytes);
+    }
+    memset((uint8_t *)data + bytes, 0, (size_t)padded - bytes);
+    rc = segment_write(&save->segment, data, (size_t)padded, err);
+    if (rc < 0) {
+        return save_failed(save->run, rc, err);
+    }
+    save->lengths[save->chunk_count++] = bytes;
+    return 0;
+}
+
+struct st_save *save_end(struct st_save *save, bool keep_segment)
+{
+    if (save == NULL) {
+        return NULL;
+    }
+    if (save->has_segment && keep_segment) {
+        segment_close(&save->segment);
+    } else if (save->has_segment) {
+        segment_discard(&save->segment);
+    }
+    free(save->lengths);
+    free(save);
+    return NULL;
+}
+
+struct st_save *st_save_abort(struct st_save *save)
+{
+    return save_end(save, false);
+}

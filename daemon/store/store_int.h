@@ -1,0 +1,141 @@
+/* store_int.h: what the files of the store share.
+ *
+ *   DATA/format, lock              the format number; who has the store open
+ *   DATA/catalogue/                a row per run, advisory, made anew at every start
+ *   DATA/runs/UID/NAME/index/      LMDB: all metadata; what it names exists
+ *   DATA/runs/UID/NAME/segments/   payload; what the index does not name goes at the next opening
+ *   DATA/aside/                    runs being made or dropped; emptied at every start */
+#ifndef STORE_STORE_INT_H
+#define STORE_STORE_INT_H
+
+#include "store/env.h"
+#include "store/file.h"
+#include "store/segment.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+#define STORE_FORMAT 1u     /* DATA/format */
+#define STORE_RUN_FORMAT 1u /* meta 'format' of a run */
+#define STORE_PATH_BYTES 4096u
+#define STORE_DIR_MODE 0700
+
+/* A run that somebody has open, makes or drops: one at a time. */
+struct st_claim {
+    uint32_t uid;
+    char name[LIMIT_RUN_NAME_BYTES + 1];
+    struct st_claim *next;
+};
+
+struct st {
+    char *dir; /* absolute */
+    int dir_fd, lock_fd;
+    struct st_options options;
+    struct file_mode mode;
+    struct env catalogue;
+    bool has_catalogue;
+    pthread_mutex_t lock; /* guards what follows */
+    struct st_claim *claims;
+    uint64_t aside_count;
+};
+
+struct st_run {
+    struct st_claim claim;
+    struct st *st;
+    int segments_fd;
+    struct env index;
+    bool readonly; /* fsck: changes nothing */
+    uint8_t id[SEGMENT_ID_BYTES];
+    atomic_bool poisoned;
+    pthread_mutex_t lock; /* guards what follows */
+    struct row_run summary;
+    uint64_t next_seq, next_segment;
+    struct {
+        bool set; /* a commit whose outcome is unknown; the run is poisoned since */
+        uint8_t save_id[16];
+        uint32_t rank;
+        struct row_save save;
+    } unknown;
+};
+
+/* ---- st.c ---- */
+/* Open the directory and take its lock; with `create` make what is missing. */
+int st_attach(const char *dir, bool create, struct st **ret, struct err *err);
+/* "DATA/runs/UID/NAME/sub", or DATA/runs/UID when name is empty. */
+int st_path(const struct st *st, uint32_t uid, const char *name, const char *sub,
+            char ret_path[STORE_PATH_BYTES], struct err *err);
+/* A fresh path below DATA/aside. */
+int st_path_aside(struct st *st, char ret_path[STORE_PATH_BYTES], struct err *err);
+
+/* ---- tree.c: directories ---- */
+int tree_make(const char *path, struct err *err); /* one directory; there already is fine */
+int tree_sync(const char *path, struct err *err);
+int tree_sync_parent(const char *path, struct err *err);
+int tree_remove(const char *path, struct err *err); /* with all that is in it */
+bool tree_is_dir(const char *path);
+/* Every run there is on the disk, by owner and name. */
+typedef int tree_run_fn(void *arg, uint32_t uid, const char *name, struct err *err);
+int tree_runs(struct st *st, tree_run_fn *each, void *arg, struct err *err);
+
+/* ---- catalogue.c ---- */
+int catalogue_open(struct st *st, struct err *err);
+void catalogue_put(struct st *st, const struct st_claim *run, const struct row_run *row);
+void catalogue_del(struct st *st, const struct st_claim *run);
+/* Each row of the catalogue of a stopped store; rows that cannot be read have `problem` set. */
+struct catalogue_seen {
+    uint32_t uid;
+    struct slice name;
+    struct row_run row;
+    const char *problem;
+};
+typedef int catalogue_seen_fn(void *arg, const struct catalogue_seen *seen, struct err *err);
+int catalogue_check(struct st *st, catalogue_seen_fn *each, void *arg, struct err *err);
+
+/* ---- run.c ---- */
+int run_claim(struct st *st, struct st_claim *claim, struct err *err);
+void run_unclaim(struct st *st, struct st_claim *claim);
+int run_claim_init(struct st_claim *claim, uint32_t uid, struct slice name, struct err *err);
+/* Open the index and read meta; no sweep, nothing checked further. */
+int run_attach(struct st *st, const struct st_claim *claim, bool readonly, struct st_run **ret,
+               struct err *err);
+struct st_run *run_detach(struct st_run *run);
+void run_poison(struct st_run *run);
+int run_check_writable(const struct st_run *run, struct err *err);
+/* Put "run 'x'" in front. */
+int run_wrap(const struct st_run *run, int rc, struct err *err);
+
+/* ---- run_make.c ---- */
+int run_make(struct st *st, const struct st_claim *claim, struct err *err);
+
+/* ---- sweep.c ---- */
+/* Unlink temporary files and segments that no row names; finds the highest id there ever was. */
+int run_sweep(struct st_run *run, struct err *err);
+/* Ids of the segment files in a directory. */
+struct segment_list {
+    struct segment_file {
+        uint64_t id;
+        bool temporary, named;
+    } *files;
+    uint32_t count, cap;
+};
+int segment_list_read(int dir_fd, struct segment_list *ret, struct err *err);
+void segment_list_free(struct segment_list *l);
+
+/* ---- meta.c ---- */
+struct run_meta {
+    uint64_t format, owner, created_ns, next_seq, next_segment;
+    uint8_t id[SEGMENT_ID_BYTES];
+    struct row_run summary;
+};
+int meta_get(struct txn *t, struct run_meta *ret, struct err *err);
+int meta_put(struct txn *t, const struct run_meta *m, struct err *err);
+/* What a commit changes. */
+int meta_put_progress(struct txn *t, uint64_t next_seq, uint64_t next_segment,
+                      const struct row_run *summary, struct err *err);
+int meta_get_progress(struct txn *t, uint64_t *ret_next_seq, uint64_t *ret_next_segment,
+                      struct err *err);
+
+/* ---- select.c ---- */
+int select_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err);
+
+#endif

@@ -1,0 +1,195 @@
+#define XXH_INLINE_ALL
+#include "record/digest.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+static struct digest digest_from(XXH128_hash_t hash)
+{
+    XXH128_canonical_t canonical;
+    struct digest d;
+    XXH128_canonicalFromHash(&canonical, hash);
+    static_assert(sizeof canonical.digest == sizeof d.byte, "a digest is 16 bytes");
+    memcpy(d.byte, canonical.digest, sizeof d.byte);
+    return d;
+}
+
+struct digest digest_bytes(const void *data, size_t bytes)
+{
+    return digest_from(XXH3_128bits(bytes == 0 ? "" : data, bytes));
+}
+
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+    return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
+}
+
+/* XXH3's state wants more alignment than malloc gives; it has its own allocation. */
+static void digest_start(XXH3_state_t *state)
+{
+    (void)XXH3_128bits_reset(state);
+}
+
+static void digest_add(XXH3_state_t *state, const void *data, size_t bytes)
+{
+    if (bytes > 0) {
+        (void)XXH3_128bits_update(state, data, bytes);
+    }
+}
+
+struct digest digest_of_chunks(const struct chunk *chunks, uint32_t count)
+{
+    XXH3_state_t state;
+    digest_start(&state);
+    for (uint32_t i = 0; i < count; i++) {
+        digest_add(&state, chunks[i].digest.byte, sizeof chunks[i].digest.byte);
+    }
+    return digest_from(XXH3_128bits_digest(&state));
+}
+
+/* ---- canonical byte strings: integers little-endian, texts after their length -------------------
+ */
+
+static uint8_t *digest_u32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) {
+        *at++ = (uint8_t)(value >> (8 * i));
+    }
+    return at;
+}
+
+static uint8_t *digest_u64(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++) {
+        *at++ = (uint8_t)(value >> (8 * i));
+    }
+    return at;
+}
+
+static uint8_t *digest_put(uint8_t *at, const void *data, size_t bytes)
+{
+    memcpy(at, data, bytes);
+    return at + bytes;
+}
+
+static void digest_text(XXH3_state_t *state, struct slice text)
+{
+    uint8_t length[4];
+    (void)digest_u32(length, (uint32_t)text.bytes);
+    digest_add(state, length, sizeof length);
+    digest_add(state, text.data, text.bytes);
+}
+
+struct component_digest {
+    XXH3_state_t *state;
+    uint64_t entry_count;
+};
+
+struct component_digest *component_digest_new(enum component component, struct slice type)
+{
+    struct component_digest *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        return NULL;
+    }
+    d->state = XXH3_createState();
+    if (d->state == NULL) {
+        return component_digest_free(d);
+    }
+    uint8_t head[12];
+    digest_start(d->state);
+    (void)digest_u32(digest_put(head, "CRN1comp", 8), (uint32_t)component);
+    digest_add(d->state, head, sizeof head);
+    digest_text(d->state, type);
+    return d;
+}
+
+void component_digest_entry(struct component_digest *d, const struct entry *e)
+{
+    uint8_t fixed[4 + 8 + 4 + 4 + 4 + 8 * LIMIT_RANK + 8 + 16];
+    uint8_t *at = digest_u32(fixed, e->flags);
+    at = digest_u64(at, e->id);
+    at = digest_u32(at, (uint32_t)e->kind);
+    at = digest_u32(at, e->dtype);
+    at = digest_u32(at, e->rank);
+    assert(e->rank <= LIMIT_RANK);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        at = digest_u64(at, e->shape[i]);
+    }
+    at = digest_u64(at, e->bytes);
+    at = digest_put(at, e->digest.byte, sizeof e->digest.byte);
+    digest_text(d->state, e->path);
+    digest_add(d->state, fixed, (size_t)(at - fixed));
+    d->entry_count++;
+}
+
+struct digest component_digest_end(struct component_digest *d)
+{
+    uint8_t count[8];
+    (void)digest_u64(count, d->entry_count);
+    digest_add(d->state, count, sizeof count);
+    return digest_from(XXH3_128bits_digest(d->state));
+}
+
+struct component_digest *component_digest_free(struct component_digest *d)
+{
+    if (d != NULL) {
+        (void)XXH3_freeState(d->state);
+        free(d);
+    }
+    return NULL;
+}
+
+static void digest_component(XXH3_state_t *state, const struct component_info *info)
+{
+    uint8_t head[4];
+    uint8_t tail[8 + 8 + 16];
+    (void)digest_u32(head, (uint32_t)info->component);
+    uint8_t *at = digest_u64(tail, info->entry_count);
+    at = digest_u64(at, info->bytes);
+    (void)digest_put(at, info->digest.byte, sizeof info->digest.byte);
+    digest_add(state, head, sizeof head);
+    digest_text(state, info->type);
+    digest_add(state, tail, sizeof tail);
+}
+
+struct digest
+digest_root(const struct boundary *b, const struct component_info *infos, uint32_t count)
+{
+    uint8_t head[8 + 8 + 16 + 6 * 4];
+    uint8_t *at = digest_put(head, "CRN1root", 8);
+    at = digest_u64(at, b->step);
+    at = digest_put(at, b->save_id, sizeof b->save_id);
+    at = digest_u32(at, b->kind);
+    at = digest_u32(at, (uint32_t)b->precision);
+    at = digest_u32(at, b->exact ? 1 : 0);
+    at = digest_u32(at, b->rank);
+    at = digest_u32(at, b->world);
+    at = digest_u32(at, count);
+    XXH3_state_t state;
+    digest_start(&state);
+    digest_add(&state, head, (size_t)(at - head));
+    for (uint32_t i = 0; i < count; i++) {
+        digest_component(&state, &infos[i]);
+    }
+    return digest_from(XXH3_128bits_digest(&state));
+}
+
+uint64_t digest_row(struct slice key, struct slice value)
+{
+    XXH3_state_t state;
+    (void)XXH3_64bits_reset(&state);
+    (void)XXH3_64bits_update(&state, key.bytes == 0 ? "" : key.data, key.bytes);
+    (void)XXH3_64bits_update(&state, value.bytes == 0 ? "" : value.data, value.bytes);
+    return XXH3_64bits_digest(&state);
+}
+
+void digest_hex(const struct digest *d, char ret_text[33])
+{
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < sizeof d->byte; i++) {
+        ret_text[2 * i] = hex[d->byte[i] >> 4];
+        ret_text[2 * i + 1] = hex[d->byte[i] & 15];
+    }
+    ret_text[32] = '\0';
+}

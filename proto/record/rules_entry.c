@@ -1,0 +1,233 @@
+/* rules_entry.c: one entry by itself, and the order of entries. */
+#include <cairn/record.h>
+
+#include "internal/ckd.h"
+#include "record/digest.h"
+#include "record/dtype.h"
+#include "record/rules.h"
+
+static bool rules_keyed_by_id(enum component component)
+{
+    return component == COMPONENT_OPTIMIZER || component == COMPONENT_GRADIENTS ||
+           component == COMPONENT_DTYPES;
+}
+
+int entry_cmp(enum component component, const struct entry *a, const struct entry *b)
+{
+    if (rules_keyed_by_id(component)) {
+        bool a_has = (a->flags & ENTRY_HAS_ID) != 0;
+        bool b_has = (b->flags & ENTRY_HAS_ID) != 0;
+        if (a_has != b_has) {
+            return a_has ? 1 : -1;
+        }
+        if (a_has && a->id != b->id) {
+            return a->id > b->id ? 1 : -1;
+        }
+    }
+    return slice_cmp(a->path, b->path);
+}
+
+static int rules_key(const struct entry *e, struct err *err)
+{
+    if (e->path.bytes == 0 || e->path.bytes > LIMIT_PATH_BYTES) {
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "path of %zu bytes, expected 1 to %u",
+                       e->path.bytes,
+                       LIMIT_PATH_BYTES);
+    }
+    if (!utf8_ok(e->path)) {
+        return err_set(err, -CAIRN_EINVAL, "the path is not UTF-8 without NUL");
+    }
+    if ((e->flags & ~(uint32_t)ENTRY_FLAGS_KNOWN) != 0) {
+        return err_set(err, -CAIRN_EINVAL, "unknown flags %#x", e->flags);
+    }
+    if ((e->flags & ENTRY_HAS_ID) == 0 && e->id != 0) {
+        return err_set(err, -CAIRN_EINVAL, "an id without the flag that says so");
+    }
+    return 0;
+}
+
+static int rules_length(const struct entry *e, uint64_t expected, struct err *err)
+{
+    if (e->bytes != expected) {
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "%llu bytes, expected %llu",
+                       (unsigned long long)e->bytes,
+                       (unsigned long long)expected);
+    }
+    return 0;
+}
+
+static int rules_tensor(const struct entry *e, struct err *err)
+{
+    const struct dtype *d = dtype_find(e->dtype);
+    uint64_t elements = 0;
+    uint64_t bytes = 0;
+    if (d == NULL) {
+        return err_set(err, -CAIRN_EINVAL, "unknown dtype %u", e->dtype);
+    }
+    if (e->rank > LIMIT_RANK) {
+        return err_set(err, -CAIRN_EINVAL, "rank %u, at most %u", e->rank, LIMIT_RANK);
+    }
+    if (!dtype_elements(e->rank, e->shape, &elements)) {
+        return err_set(err, -CAIRN_EINVAL, "the product of the shape overflows");
+    }
+    if (d->bits == 0) {
+        return 0;
+    }
+    if (!dtype_bytes(e->dtype, e->rank, e->shape, &bytes)) {
+        return err_set(err, -CAIRN_EINVAL, "the bytes of shape x %s overflow", d->name);
+    }
+    return rules_length(e, bytes, err);
+}
+
+static int rules_scalar(const struct entry *e, struct err *err)
+{
+    static const uint64_t fixed[ENTRY_KIND_NR] = {
+        [ENTRY_I64] = 8, [ENTRY_U64] = 8, [ENTRY_F64] = 8, [ENTRY_F32] = 4, [ENTRY_BOOL] = 1,
+    };
+    if (e->dtype != 0 || e->rank != 0) {
+        return err_set(err, -CAIRN_EINVAL, "a scalar has no dtype and no shape");
+    }
+    if (e->value.bytes != e->bytes) {
+        return err_set(err, -CAIRN_EINVAL, "a scalar's value is in its entry");
+    }
+    if (e->kind != ENTRY_STRING && e->kind != ENTRY_BYTES) {
+        return rules_length(e, fixed[e->kind], err);
+    }
+    if (e->bytes > LIMIT_SCALAR_BYTES) {
+        return err_set(err,
+                       -CAIRN_ELIMIT,
+                       "a %s of %llu bytes, at most %u",
+                       entry_kind_name(e->kind),
+                       (unsigned long long)e->bytes,
+                       LIMIT_SCALAR_BYTES);
+    }
+    if (e->kind == ENTRY_STRING && !utf8_ok(e->value)) {
+        return err_set(err, -CAIRN_EINVAL, "a string that is not UTF-8 without NUL");
+    }
+    return 0;
+}
+
+/* A bool is a byte that is 0 or 1; other values would come back as something that is not a bool. */
+static bool rules_bools_ok(const struct entry *e)
+{
+    const uint8_t *byte = e->value.data;
+    bool checked = e->kind == ENTRY_BOOL || (e->kind == ENTRY_TENSOR && e->dtype == CAIRN_BOOL);
+    for (size_t i = 0; checked && i < e->value.bytes; i++) {
+        if (byte[i] > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int rules_value(const struct entry *e, struct err *err)
+{
+    if (e->value.bytes != 0 && e->value.bytes != e->bytes) {
+        return err_set(err, -CAIRN_EINVAL, "the value is not as long as the entry says");
+    }
+    if (e->value.bytes != e->bytes) {
+        return 0; /* in chunks: rules_place */
+    }
+    if (e->bytes > LIMIT_INLINE_COMPONENT_BYTES) {
+        return err_set(err,
+                       -CAIRN_ELIMIT,
+                       "%llu bytes inside an entry, at most %u",
+                       (unsigned long long)e->bytes,
+                       LIMIT_INLINE_COMPONENT_BYTES);
+    }
+    if (e->first_chunk != 0 || e->offset_bytes != 0) {
+        return err_set(err, -CAIRN_EINVAL, "a chunk, although the value is in the entry");
+    }
+    if (!rules_bools_ok(e)) {
+        return err_set(err, -CAIRN_EINVAL, "a bool that is neither 0 nor 1");
+    }
+    struct digest digest = digest_bytes(e->value.data, e->value.bytes);
+    if (!digest_equal(&digest, &e->digest)) {
+        return err_set(err, -CAIRN_ECORRUPT, "the digest is not that of the value");
+    }
+    return 0;
+}
+
+static uint64_t rules_u64_of(const struct entry *e)
+{
+    const uint8_t *byte = e->value.data;
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--) {
+        value = value << 8 | byte[i];
+    }
+    return value;
+}
+
+/* DTYPES: one storage dtype per floating parameter. */
+static int rules_dtypes(const struct entry *e, struct err *err)
+{
+    bool path_ok = slice_cmp(e->path, slice_str("trainable")) == 0 ||
+                   slice_cmp(e->path, slice_str("frozen")) == 0;
+    if (e->kind != ENTRY_U64 || (e->flags & ENTRY_HAS_ID) == 0 || !path_ok) {
+        return err_set(err,
+                       -CAIRN_EDTYPES,
+                       "a dtype record holds u64 entries with an id, named trainable or frozen");
+    }
+    uint64_t code = rules_u64_of(e);
+    const struct dtype *d = code > UINT32_MAX ? NULL : dtype_find((uint32_t)code);
+    if (d == NULL || (d->category != DTYPE_FLOAT && d->category != DTYPE_QUANT)) {
+        return err_set(err,
+                       -CAIRN_EDTYPES,
+                       "parameter %llu: %llu is no floating dtype",
+                       (unsigned long long)e->id,
+                       (unsigned long long)code);
+    }
+    return 0;
+}
+
+/* WINDOW: four scalars, by name. What their values may be is the library's business. */
+static int rules_window(const struct entry *e, struct err *err)
+{
+    static const struct {
+        const char *path;
+        enum entry_kind kind;
+    } fields[] = {
+        { "dtype", ENTRY_U64 },
+        { "loss_scale", ENTRY_F64 },
+        { "microbatches", ENTRY_U64 },
+        { "total_weight", ENTRY_F64 },
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (slice_cmp(e->path, slice_str(fields[i].path)) == 0 && e->kind == fields[i].kind) {
+            return 0;
+        }
+    }
+    return err_set(err,
+                   -CAIRN_EWINDOW,
+                   "a window holds dtype (u64), loss_scale (f64), microbatches (u64) and "
+                   "total_weight (f64)");
+}
+
+static int rules_companion(enum component component, const struct entry *e, struct err *err)
+{
+    if (component == COMPONENT_DTYPES) {
+        return rules_dtypes(e, err);
+    }
+    return component == COMPONENT_WINDOW ? rules_window(e, err) : 0;
+}
+
+int rules_entry(enum component component, const struct entry *e, struct err *err)
+{
+    int rc = rules_key(e, err);
+    if (rc == 0 && (e->kind < ENTRY_TENSOR || e->kind >= ENTRY_KIND_NR)) {
+        rc = err_set(err, -CAIRN_EINVAL, "unknown kind %u", (unsigned)e->kind);
+    }
+    if (rc == 0) {
+        rc = e->kind == ENTRY_TENSOR ? rules_tensor(e, err) : rules_scalar(e, err);
+    }
+    rc = rc < 0 ? rc : rules_value(e, err);
+    rc = rc < 0 ? rc : rules_companion(component, e, err);
+    if (rc < 0) {
+        (void)err_at(err, component, e->path.data, e->path.bytes);
+    }
+    return rc;
+}

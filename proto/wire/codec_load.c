@@ -1,0 +1,200 @@
+/* codec_load.c: FIND to RELEASE. */
+#include "wire/codec_int.h"
+
+int codec_find_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Find *m = pb;
+    struct wire_find *find = &ret->find;
+    int rc = codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &find->run);
+    if (rc < 0) {
+        return rc;
+    }
+    if (m->has_save_id == m->has_selector) {
+        return codec_refuse(c, "save_id", "exactly one of save_id and selector is given");
+    }
+    find->by_save_id = m->has_save_id != 0;
+    find->rank = m->has_rank ? m->rank : 0;
+    if (find->by_save_id) {
+        return m->has_max ? codec_refuse(c, "max", "given without need")
+                          : codec_fixed(c, "save_id", m->save_id, find->save_id);
+    }
+    if (m->has_rank || !m->has_max) {
+        return codec_refuse(c, m->has_rank ? "rank" : "max", "wrong with a selector");
+    }
+    if (m->max == 0 || m->max > LIMIT_FIND) {
+        return err_set(c->err, -CAIRN_ELIMIT, "max: %u, expected 1 to %u", m->max, LIMIT_FIND);
+    }
+    find->max = m->max;
+    return codec_text(c, "selector", m->selector, LIMIT_SELECTOR_BYTES, &find->selector);
+}
+
+void *codec_find_to(struct bump *b, const union wire_msg *msg)
+{
+    const struct wire_find *from = &msg->find;
+    CODEC_NEW(Cairn__Find, cairn__find__init, b, pb);
+    pb->run = codec_bin(from->run);
+    pb->has_save_id = from->by_save_id;
+    pb->save_id = codec_bin_of(from->save_id, sizeof from->save_id);
+    pb->has_rank = from->by_save_id;
+    pb->rank = from->rank;
+    pb->has_selector = !from->by_save_id;
+    pb->selector = codec_bin(from->selector);
+    pb->has_max = !from->by_save_id;
+    pb->max = from->max;
+    return pb;
+}
+
+int codec_found_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Found *m = pb;
+    struct boundary *boundaries = codec_array(c, m->n_boundaries, sizeof *boundaries);
+    if (boundaries == NULL) {
+        return c->bump->exhausted ? -CAIRN_ELIMIT : -CAIRN_ENOMEM;
+    }
+    for (size_t i = 0; i < m->n_boundaries; i++) {
+        int rc = codec_boundary_from(c, m->boundaries[i], &boundaries[i]);
+        if (rc < 0) {
+            return err_wrap(c->err, rc, "boundaries[%zu]", i);
+        }
+    }
+    ret->found = (struct wire_found){
+        .state = (enum save_state)m->state,
+        .seq = m->seq,
+        .boundaries = boundaries,
+        .count = (uint32_t)m->n_boundaries,
+    };
+    return 0;
+}
+
+void *codec_found_to(struct bump *b, const union wire_msg *msg)
+{
+    const struct wire_found *from = &msg->found;
+    CODEC_NEW(Cairn__Found, cairn__found__init, b, pb);
+    pb->state = (Cairn__SaveState)from->state;
+    pb->seq = from->seq;
+    pb->n_boundaries = from->count;
+    pb->boundaries = bump_alloc(b, from->count * sizeof *pb->boundaries);
+    for (uint32_t i = 0; pb->boundaries != NULL && i < from->count; i++) {
+        pb->boundaries[i] = codec_boundary_to(b, &from->boundaries[i]);
+        if (pb->boundaries[i] == NULL) {
+            return NULL;
+        }
+    }
+    return pb->boundaries == NULL ? NULL : pb;
+}
+
+int codec_describe_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Describe *m = pb;
+    ret->describe.pin = m->pin != 0;
+    int rc = codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &ret->describe.run);
+    return rc < 0 ? rc
+                  : codec_text(
+                        c, "selector", m->selector, LIMIT_SELECTOR_BYTES, &ret->describe.selector);
+}
+
+void *codec_describe_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Describe, cairn__describe__init, b, pb);
+    pb->run = codec_bin(msg->describe.run);
+    pb->selector = codec_bin(msg->describe.selector);
+    pb->pin = msg->describe.pin;
+    return pb;
+}
+
+int codec_described_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Described *m = pb;
+    return codec_boundary_from(c, m->boundary, &ret->described.boundary);
+}
+
+void *codec_described_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Described, cairn__described__init, b, pb);
+    pb->boundary = codec_boundary_to(b, &msg->described.boundary);
+    return pb->boundary == NULL ? NULL : pb;
+}
+
+int codec_manifest_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Manifest *m = pb;
+    (void)c;
+    ret->manifest = (struct wire_manifest){ (enum component)m->component, m->page };
+    return 0;
+}
+
+void *codec_manifest_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Manifest, cairn__manifest__init, b, pb);
+    pb->component = (Cairn__Component)msg->manifest.component;
+    pb->page = msg->manifest.page;
+    return pb;
+}
+
+int codec_chunk_list_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__ChunkList *m = pb;
+    (void)c;
+    ret->chunk_list.first = m->first;
+    return 0;
+}
+
+void *codec_chunk_list_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__ChunkList, cairn__chunk_list__init, b, pb);
+    pb->first = msg->chunk_list.first;
+    return pb;
+}
+
+int codec_load_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Load *m = pb;
+    ret->load = (struct wire_load){ m->first_chunk, m->chunk_count, m->credits };
+    if (m->credits == 0 || m->credits > LIMIT_WINDOW_CHUNKS) {
+        return err_set(c->err,
+                       -CAIRN_ELIMIT,
+                       "credits: %u, expected 1 to %u",
+                       m->credits,
+                       LIMIT_WINDOW_CHUNKS);
+    }
+    return 0;
+}
+
+void *codec_load_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Load, cairn__load__init, b, pb);
+    pb->first_chunk = msg->load.first_chunk;
+    pb->chunk_count = msg->load.chunk_count;
+    pb->credits = msg->load.credits;
+    return pb;
+}
+
+int codec_loaded_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Loaded *m = pb;
+    (void)c;
+    ret->loaded = (struct wire_loaded){ m->chunk_count, m->aborted != 0 };
+    return 0;
+}
+
+void *codec_loaded_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Loaded, cairn__loaded__init, b, pb);
+    pb->chunk_count = msg->loaded.chunk_count;
+    pb->aborted = msg->loaded.aborted;
+    return pb;
+}
+
+int codec_release_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Release *m = pb;
+    ret->release.credits = m->credits;
+    return m->credits == 0 ? codec_refuse(c, "credits", "0") : 0;
+}
+
+void *codec_release_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Release, cairn__release__init, b, pb);
+    pb->credits = msg->release.credits;
+    return pb;
+}

@@ -1,0 +1,209 @@
+/* codec_record.c: the parts of a record: labels, components, boundaries, chunks. */
+#include "wire/codec_int.h"
+
+/* ---- components ---------------------------------------------------------------------------------
+ */
+
+int codec_info_from(struct codec *c, const Cairn__ComponentInfo *pb, struct component_info *ret)
+{
+    ret->component = (enum component)pb->component;
+    ret->entry_count = pb->entry_count;
+    ret->bytes = pb->bytes;
+    ret->chunk_count = pb->chunk_count;
+    ret->page_count = pb->page_count;
+    int rc = codec_text(c, "type", pb->type, LIMIT_TYPE_BYTES, &ret->type);
+    return rc < 0 ? rc : codec_fixed(c, "digest", pb->digest, ret->digest.byte);
+}
+
+void codec_info_to(const struct component_info *from, Cairn__ComponentInfo *ret)
+{
+    cairn__component_info__init(ret);
+    ret->component = (Cairn__Component)from->component;
+    ret->type = codec_bin(from->type);
+    ret->entry_count = from->entry_count;
+    ret->bytes = from->bytes;
+    ret->chunk_count = from->chunk_count;
+    ret->page_count = from->page_count;
+    ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
+}
+
+int codec_infos_from(struct codec *c,
+                     Cairn__ComponentInfo *const *pb,
+                     size_t count,
+                     const struct component_info **ret)
+{
+    struct component_info *infos = codec_array(c, count, sizeof *infos);
+    if (infos == NULL) {
+        return c->bump->exhausted ? -CAIRN_ELIMIT : -CAIRN_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rc = codec_info_from(c, pb[i], &infos[i]);
+        if (rc == 0 && i > 0 && infos[i].component <= infos[i - 1].component) {
+            rc = codec_refuse(c, "component", "not in ascending order");
+        }
+        if (rc < 0) {
+            return err_wrap(c->err, rc, "components[%zu]", i);
+        }
+    }
+    *ret = infos;
+    return 0;
+}
+
+Cairn__ComponentInfo **
+codec_infos_to(struct bump *b, const struct component_info *from, uint32_t count)
+{
+    Cairn__ComponentInfo **list = bump_alloc(b, count * sizeof *list);
+    Cairn__ComponentInfo *infos = bump_alloc(b, count * sizeof *infos);
+    for (uint32_t i = 0; list != NULL && infos != NULL && i < count; i++) {
+        codec_info_to(&from[i], &infos[i]);
+        list[i] = &infos[i];
+    }
+    return infos == NULL ? NULL : list;
+}
+
+/* ---- labels -------------------------------------------------------------------------------------
+ */
+
+static int
+codec_labels_from(struct codec *c, Cairn__Label *const *pb, size_t count, const struct label **ret)
+{
+    struct label *labels = codec_array(c, count, sizeof *labels);
+    if (labels == NULL) {
+        return c->bump->exhausted ? -CAIRN_ELIMIT : -CAIRN_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rc = codec_text(c, "name", pb[i]->name, LIMIT_LABEL_NAME_BYTES, &labels[i].name);
+        if (rc == 0) {
+            rc = codec_text(c, "value", pb[i]->value, LIMIT_LABEL_VALUE_BYTES, &labels[i].value);
+        }
+        if (rc < 0) {
+            return err_wrap(c->err, rc, "labels[%zu]", i);
+        }
+    }
+    *ret = labels;
+    return 0;
+}
+
+static Cairn__Label **codec_labels_to(struct bump *b, const struct label *from, uint32_t count)
+{
+    Cairn__Label **list = bump_alloc(b, count * sizeof *list);
+    Cairn__Label *labels = bump_alloc(b, count * sizeof *labels);
+    for (uint32_t i = 0; list != NULL && labels != NULL && i < count; i++) {
+        cairn__label__init(&labels[i]);
+        labels[i].name = codec_bin(from[i].name);
+        labels[i].value = codec_bin(from[i].value);
+        list[i] = &labels[i];
+    }
+    return labels == NULL ? NULL : list;
+}
+
+/* ---- boundaries ---------------------------------------------------------------------------------
+ */
+
+static int
+codec_boundary_lists_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret)
+{
+    int rc = codec_fixed(c, "save_id", pb->save_id, ret->save_id);
+    rc = rc < 0 ? rc : codec_fixed(c, "root", pb->root, ret->root.byte);
+    rc = rc < 0 ? rc : codec_labels_from(c, pb->labels, pb->n_labels, &ret->labels);
+    rc = rc < 0 ? rc : codec_infos_from(c, pb->components, pb->n_components, &ret->components);
+    ret->label_count = (uint32_t)pb->n_labels;
+    ret->component_count = (uint32_t)pb->n_components;
+    return rc;
+}
+
+int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret)
+{
+    *ret = (struct boundary){
+        .seq = pb->seq,
+        .parent_seq = pb->parent_seq,
+        .step = pb->step,
+        .kind = pb->kind,
+        .precision = (enum precision)pb->precision,
+        .exact = pb->exact != 0,
+        .rank = pb->rank,
+        .world = pb->world,
+        .local_parts = pb->local_parts,
+        .created_ns = pb->created_ns,
+        .entry_count = pb->entry_count,
+        .payload_bytes = pb->payload_bytes,
+        .stored_bytes = pb->stored_bytes,
+        .chunk_count = pb->chunk_count,
+        .bytes_new = pb->bytes_new,
+        .bytes_shared = pb->bytes_shared,
+    };
+    int rc = codec_boundary_lists_from(c, pb, ret);
+    return rc < 0 ? err_wrap(c->err, rc, "boundary") : 0;
+}
+
+static void codec_boundary_numbers_to(const struct boundary *from, Cairn__Boundary *pb)
+{
+    pb->seq = from->seq;
+    pb->parent_seq = from->parent_seq;
+    pb->step = from->step;
+    pb->save_id = codec_bin_of(from->save_id, sizeof from->save_id);
+    pb->kind = from->kind;
+    pb->precision = (Cairn__Precision)from->precision;
+    pb->exact = from->exact;
+    pb->rank = from->rank;
+    pb->world = from->world;
+    pb->local_parts = from->local_parts;
+    pb->created_ns = from->created_ns;
+    pb->entry_count = from->entry_count;
+    pb->payload_bytes = from->payload_bytes;
+    pb->stored_bytes = from->stored_bytes;
+    pb->chunk_count = from->chunk_count;
+    pb->bytes_new = from->bytes_new;
+    pb->bytes_shared = from->bytes_shared;
+    pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
+}
+
+Cairn__Boundary *codec_boundary_to(struct bump *b, const struct boundary *from)
+{
+    CODEC_NEW(Cairn__Boundary, cairn__boundary__init, b, pb);
+    codec_boundary_numbers_to(from, pb);
+    pb->n_labels = from->label_count;
+    pb->labels = codec_labels_to(b, from->labels, from->label_count);
+    pb->n_components = from->component_count;
+    pb->components = codec_infos_to(b, from->components, from->component_count);
+    return pb->labels == NULL || pb->components == NULL ? NULL : pb;
+}
+
+size_t codec_nested(size_t bytes)
+{
+    size_t head = 2;
+    for (size_t left = bytes >> 7; left > 0; left >>= 7) {
+        head++;
+    }
+    return head + bytes;
+}
+
+size_t wire_boundary_bytes(const struct boundary *b)
+{
+    struct bump scratch;
+    bump_init(&scratch, SIZE_MAX);
+    const Cairn__Boundary *pb = codec_boundary_to(&scratch, b);
+    size_t bytes = pb == NULL ? SIZE_MAX : codec_nested(cairn__boundary__get_packed_size(pb));
+    bump_fini(&scratch);
+    return bytes;
+}
+
+/* ---- chunks -------------------------------------------------------------------------------------
+ */
+
+int codec_chunk_from(struct codec *c, const Cairn__Chunk *pb, struct chunk *ret)
+{
+    ret->component = (enum component)pb->component;
+    ret->flags = pb->flags;
+    ret->bytes = pb->bytes;
+    return codec_fixed(c, "digest", pb->digest, ret->digest.byte);
+}
+
+void codec_chunk_to(const struct chunk *from, Cairn__Chunk *ret)
+{
+    cairn__chunk__init(ret);
+    ret->component = (Cairn__Component)from->component;
+    ret->flags = from->flags;
+    ret->bytes = from->bytes;
+    ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
+}

@@ -1,0 +1,122 @@
+/* codec_save.c: BEGIN to COMMITTED. Manifest pages are in codec_entry.c. */
+#include "wire/codec_int.h"
+
+int codec_begin_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Begin *m = pb;
+    int rc = codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &ret->begin.run);
+    return rc < 0 ? rc : codec_boundary_from(c, m->boundary, &ret->begin.boundary);
+}
+
+void *codec_begin_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Begin, cairn__begin__init, b, pb);
+    pb->run = codec_bin(msg->begin.run);
+    pb->boundary = codec_boundary_to(b, &msg->begin.boundary);
+    return pb->boundary == NULL ? NULL : pb;
+}
+
+int codec_begun_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Begun *m = pb;
+    (void)c;
+    ret->begun = (struct wire_begun){ (enum save_state)m->state, m->seq };
+    return 0;
+}
+
+void *codec_begun_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Begun, cairn__begun__init, b, pb);
+    pb->state = (Cairn__SaveState)msg->begun.state;
+    pb->seq = msg->begun.seq;
+    return pb;
+}
+
+int codec_chunks_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Chunks *m = pb;
+    struct chunk *chunks = codec_array(c, m->n_chunks, sizeof *chunks);
+    if (chunks == NULL) {
+        return c->bump->exhausted ? -CAIRN_ELIMIT : -CAIRN_ENOMEM;
+    }
+    for (size_t i = 0; i < m->n_chunks; i++) {
+        int rc = codec_chunk_from(c, m->chunks[i], &chunks[i]);
+        if (rc < 0) {
+            return err_wrap(c->err, rc, "chunks[%zu]", i);
+        }
+    }
+    ret->chunks = (struct wire_chunks){
+        .first = m->first,
+        .chunks = chunks,
+        .count = (uint32_t)m->n_chunks,
+        .more = m->more != 0,
+    };
+    return 0;
+}
+
+void *codec_chunks_to(struct bump *b, const union wire_msg *msg)
+{
+    const struct wire_chunks *from = &msg->chunks;
+    CODEC_NEW(Cairn__Chunks, cairn__chunks__init, b, pb);
+    Cairn__Chunk *chunks = bump_alloc(b, from->count * sizeof *chunks);
+    pb->chunks = bump_alloc(b, from->count * sizeof *pb->chunks);
+    if (chunks == NULL || pb->chunks == NULL) {
+        return NULL;
+    }
+    pb->first = from->first;
+    pb->more = from->more;
+    pb->n_chunks = from->count;
+    for (uint32_t i = 0; i < from->count; i++) {
+        codec_chunk_to(&from->chunks[i], &chunks[i]);
+        pb->chunks[i] = &chunks[i];
+    }
+    return pb;
+}
+
+int codec_data_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Data *m = pb;
+    (void)c;
+    ret->data.chunk = m->chunk;
+    return 0;
+}
+
+void *codec_data_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Data, cairn__data__init, b, pb);
+    pb->chunk = msg->data.chunk;
+    return pb;
+}
+
+int codec_seal_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Seal *m = pb;
+    ret->seal.component_count = (uint32_t)m->n_components;
+    int rc = codec_infos_from(c, m->components, m->n_components, &ret->seal.components);
+    return rc < 0 ? rc : codec_fixed(c, "root", m->root, ret->seal.root.byte);
+}
+
+void *codec_seal_to(struct bump *b, const union wire_msg *msg)
+{
+    const struct wire_seal *from = &msg->seal;
+    CODEC_NEW(Cairn__Seal, cairn__seal__init, b, pb);
+    pb->n_components = from->component_count;
+    pb->components = codec_infos_to(b, from->components, from->component_count);
+    pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
+    return pb->components == NULL ? NULL : pb;
+}
+
+int codec_committed_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Committed *m = pb;
+    ret->committed.warnings = m->warnings;
+    return codec_boundary_from(c, m->boundary, &ret->committed.boundary);
+}
+
+void *codec_committed_to(struct bump *b, const union wire_msg *msg)
+{
+    CODEC_NEW(Cairn__Committed, cairn__committed__init, b, pb);
+    pb->boundary = codec_boundary_to(b, &msg->committed.boundary);
+    pb->warnings = msg->committed.warnings;
+    return pb->boundary == NULL ? NULL : pb;
+}

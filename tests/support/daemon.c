@@ -1,0 +1,154 @@
+#include "support/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+enum { DAEMON_READY_MS = 30000, DAEMON_STOP_MS = 15000, DAEMON_FSCK_MS = 300000, DAEMON_ENV = 16 };
+
+static const char *program(const char *variable, const char *built)
+{
+    const char *given = getenv(variable);
+    return given == NULL ? built : given;
+}
+
+const char *program_cairnd(void)
+{
+    return program("CAIRND", CAIRN_TEST_CAIRND);
+}
+
+const char *program_cairn(void)
+{
+    return program("CAIRN", CAIRN_TEST_CAIRN);
+}
+
+const char *program_digits(void)
+{
+    return program("DIGITS", CAIRN_TEST_DIGITS);
+}
+
+void daemon_init(struct daemon *d, const char *dir)
+{
+    *d = (struct daemon){ .proc = { .pidfd = -1, .out_fd = -1 } };
+    (void)snprintf(d->data, sizeof d->data, "%s/data", dir);
+    (void)snprintf(d->log, sizeof d->log, "%s/cairnd.log", dir);
+    tmp_make_short(d->socket_dir);
+    (void)snprintf(d->socket, sizeof d->socket, "%s/s", d->socket_dir);
+    (void)snprintf(d->notify, sizeof d->notify, "%s/n", d->socket_dir);
+
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "%.100s", d->notify);
+    d->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    cr_assert_geq(d->notify_fd, 0);
+    cr_assert_eq(bind(d->notify_fd, (const struct sockaddr *)&name, sizeof name), 0);
+    (void)mkdir(d->data, 0700);
+}
+
+/* Take all that was notified; was READY among it? */
+static bool daemon_is_ready(struct daemon *d)
+{
+    char text[4096];
+    bool ready = false;
+    ssize_t got = 0;
+    while ((got = recv(d->notify_fd, text, sizeof text - 1, 0)) > 0) {
+        text[got] = '\0';
+        ready = ready || strstr(text, "READY=1") != NULL;
+    }
+    return ready;
+}
+
+/* READY, or its death; both are events. */
+static bool daemon_wait_ready(struct daemon *d)
+{
+    uint64_t deadline = now_ns() + (uint64_t)DAEMON_READY_MS * 1000000U;
+    while (now_ns() < deadline) {
+        if (wait_input(d->notify_fd, 100) && daemon_is_ready(d)) {
+            return true;
+        }
+        if (proc_wait(&d->proc, 0)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+void daemon_start(struct daemon *d, const char *const *env)
+{
+    char notify[sizeof d->notify + 16];
+    const char *all[DAEMON_ENV] = { notify };
+    (void)snprintf(notify, sizeof notify, "NOTIFY_SOCKET=%s", d->notify);
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+        cr_assert_lt(i + 2, DAEMON_ENV);
+        all[i + 1] = env[i];
+    }
+    (void)daemon_is_ready(d); /* what an earlier one has left */
+    const char *argv[6 + sizeof d->args / sizeof d->args[0]] = { program_cairnd(), "--socket", d->socket,
+                                                                 "--data", d->data };
+    for (size_t i = 0; d->args[i] != NULL; i++) {
+        argv[5 + i] = d->args[i];
+    }
+    proc_start(&d->proc, &(struct proc_spec){ .argv = argv, .env = all, .log_path = d->log });
+    if (!daemon_wait_ready(d)) {
+        int status = d->proc.status;
+        daemon_show_log(d);
+        cr_assert_fail("cairnd is not ready (status %#x)", (unsigned)status);
+    }
+}
+
+void daemon_kill(struct daemon *d)
+{
+    proc_kill(&d->proc);
+}
+
+int daemon_stop(struct daemon *d)
+{
+    proc_signal(&d->proc, SIGTERM);
+    if (!proc_wait(&d->proc, DAEMON_STOP_MS)) {
+        proc_kill(&d->proc);
+        return -1;
+    }
+    return proc_exit(&d->proc);
+}
+
+void daemon_fini(struct daemon *d)
+{
+    proc_kill(&d->proc);
+    (void)close(d->notify_fd);
+    tmp_remove(d->socket_dir);
+}
+
+int daemon_fsck(const struct daemon *d)
+{
+    struct proc p;
+    const char *argv[] = { program_cairnd(), "--fsck", d->data, NULL };
+    proc_start(&p, &(struct proc_spec){ .argv = argv, .log_path = d->log });
+    if (!proc_wait(&p, DAEMON_FSCK_MS)) {
+        proc_kill(&p);
+    }
+    return proc_exit(&p);
+}
+
+void daemon_show_log(const struct daemon *d)
+{
+    char text[8192];
+    int fd = open(d->log, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    off_t end = lseek(fd, 0, SEEK_END);
+    off_t from = end > (off_t)sizeof text ? end - (off_t)sizeof text : 0;
+    ssize_t got = pread(fd, text, sizeof text, from);
+    if (got > 0) {
+        (void)fprintf(stderr, "---- %s\n%.*s----\n", d->log, (int)got, text);
+    }
+    (void)close(fd);
+}

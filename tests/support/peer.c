@@ -1,0 +1,137 @@
+#include "support/peer.h"
+
+#include "support/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void peer_die(const char *what)
+{
+    perror(what);
+    abort();
+}
+
+void peer_connect(struct peer_client *p, const char *socket_path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    *p = (struct peer_client){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+    (void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s", socket_path);
+    if (p->fd < 0 || connect(p->fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+        peer_die("peer: connect");
+    }
+    bump_init(&p->bump, 64u << 20);
+}
+
+void peer_close(struct peer_client *p)
+{
+    (void)close(p->fd);
+    wire_buf_free(&p->out);
+    bump_fini(&p->bump);
+    free(p->message);
+}
+
+bool peer_send_raw(struct peer_client *p, const void *data, size_t bytes)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        ssize_t n = send(p->fd, at, bytes, MSG_NOSIGNAL);
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+            return false;
+        }
+        if (n < 0 && errno != EINTR) {
+            peer_die("peer: send");
+        }
+        if (n > 0) {
+            at += n;
+            bytes -= (size_t)n;
+        }
+    }
+    return true;
+}
+
+bool peer_send(struct peer_client *p, enum wire_type type, uint32_t request, const union wire_msg *msg,
+               struct slice payload)
+{
+    struct err err = { 0 };
+    p->out.bytes = 0;
+    if (wire_encode(type, request, msg, payload.bytes, &p->out, &err) < 0) {
+        (void)fprintf(stderr, "peer: encode: %s\n", err.msg);
+        abort();
+    }
+    return peer_send_raw(p, p->out.data, p->out.bytes) && peer_send_raw(p, payload.data, payload.bytes);
+}
+
+static bool peer_read(struct peer_client *p, int timeout_ms, void *ret, size_t bytes)
+{
+    char *to = ret;
+    while (bytes > 0) {
+        if (!wait_input(p->fd, timeout_ms)) {
+            return false;
+        }
+        ssize_t n = recv(p->fd, to, bytes, 0);
+        if (n <= 0) {
+            return false;
+        }
+        to += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union wire_msg *ret_msg)
+{
+    uint8_t prefix[FRAME_PREFIX_BYTES];
+    uint8_t sink[65536];
+    struct err err = { 0 };
+    if (!peer_read(p, timeout_ms, prefix, sizeof prefix)) {
+        return false;
+    }
+    if (frame_decode(prefix, ret, &err) < 0) {
+        (void)fprintf(stderr, "peer: the daemon sent a bad frame: %s\n", err.msg);
+        abort();
+    }
+    p->message = realloc(p->message, (size_t)ret->message_bytes + 1);
+    if (p->message == NULL || !peer_read(p, timeout_ms, p->message, ret->message_bytes)) {
+        return false;
+    }
+    for (uint64_t left = ret->payload_bytes; left > 0;) {
+        size_t part = left < sizeof sink ? (size_t)left : sizeof sink;
+        if (!peer_read(p, timeout_ms, sink, part)) {
+            return false;
+        }
+        left -= part;
+    }
+    bump_reset(&p->bump);
+    if (wire_decode(ret->type, slice_of(p->message, ret->message_bytes), &p->bump, ret_msg, &err) < 0) {
+        (void)fprintf(stderr, "peer: the daemon sent a bad message: %s\n", err.msg);
+        abort();
+    }
+    return true;
+}
+
+bool peer_closed(struct peer_client *p, int timeout_ms)
+{
+    char sink[65536];
+    uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000;
+    while (now_ns() < end && wait_input(p->fd, timeout_ms)) {
+        if (recv(p->fd, sink, sizeof sink, 0) <= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void peer_hello(struct peer_client *p)
+{
+    union wire_msg msg = { .hello = { WIRE_VERSION_MIN, WIRE_VERSION_MAX, slice_str("peer") } };
+    struct frame f;
+    if (!peer_send(p, WIRE_HELLO, 1, &msg, (struct slice){ 0 }) || !peer_recv(p, 10000, &f, &msg) ||
+        f.type != WIRE_WELCOME) {
+        (void)fprintf(stderr, "peer: no WELCOME\n");
+        abort();
+    }
+}

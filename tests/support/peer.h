@@ -1,0 +1,28 @@
+/* peer.h: a client that speaks the wire by hand, well or badly. Failures that a test does not ask
+ * for end the process with a message. */
+#ifndef SUPPORT_PEER_H
+#define SUPPORT_PEER_H
+
+#include "wire/codec.h"
+
+struct peer_client {
+    int fd;
+    struct wire_buf out;
+    struct bump bump; /* what the last answer points into */
+    uint8_t *message;
+};
+
+void peer_connect(struct peer_client *p, const char *socket_path);
+void peer_close(struct peer_client *p);
+/* HELLO and its WELCOME. */
+void peer_hello(struct peer_client *p);
+/* False when the daemon has closed meanwhile. */
+bool peer_send_raw(struct peer_client *p, const void *data, size_t bytes);
+bool peer_send(struct peer_client *p, enum wire_type type, uint32_t request, const union wire_msg *msg,
+               struct slice payload);
+/* The next frame; payload is read and dropped. False: closed, or nothing within timeout_ms. */
+bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union wire_msg *ret_msg);
+/* Wait until the daemon closes; what it still sends is dropped. */
+bool peer_closed(struct peer_client *p, int timeout_ms);
+
+#endif

@@ -1,0 +1,45 @@
+#include "support/tmp.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+void tmp_make(const char *name, char ret[static TMP_PATH_BYTES])
+{
+    (void)mkdir(CAIRN_TEST_TMP, 0700);
+    (void)snprintf(ret, TMP_PATH_BYTES, "%s/%s-XXXXXX", CAIRN_TEST_TMP, name);
+    cr_assert_not_null(mkdtemp(ret), "%s: %s", ret, strerror(errno));
+}
+
+void tmp_make_short(char ret[static TMP_PATH_BYTES])
+{
+    (void)snprintf(ret, TMP_PATH_BYTES, "/tmp/cairn-XXXXXX");
+    cr_assert_not_null(mkdtemp(ret), "%s: %s", ret, strerror(errno));
+}
+
+static int tmp_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void tmp_remove(const char *path)
+{
+    (void)nftw(path, tmp_remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+uint64_t tmp_free_bytes(const char *path)
+{
+    struct statvfs vfs;
+    cr_assert_eq(statvfs(path, &vfs), 0, "%s: %s", path, strerror(errno));
+    return (uint64_t)vfs.f_bavail * vfs.f_frsize;
+}

@@ -1,0 +1,259 @@
+#!/usr/bin/env bash
+# The command against a real daemon (which `cairn exec` starts): status, runs, log, show, verify, with
+# and without --json, their exit codes, and a daemon killed under a trainer.
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../support/expect.sh
+. "$here/../support/expect.sh"
+me=$(id -un)
+
+# A daemon on ./$1 until daemon_stop; CAIRN_SOCKET says where.
+mkfifo up
+daemon_start() {
+    # shellcheck disable=SC2016 # for the inner shell
+    "$CAIRN" exec --data "$1" -- sh -c 'echo "$CAIRN_SOCKET" >socket; exec "$PROBE" until-term 0 up' \
+        2>daemon.err &
+    exec_pid=$!
+    read -r _ <up
+    CAIRN_SOCKET=$(cat socket)
+    export CAIRN_SOCKET
+}
+
+daemon_stop() {
+    kill -TERM "$exec_pid"
+    wait "$exec_pid"
+    same 0 $? "the exit code of cairn exec"
+    unset CAIRN_SOCKET
+}
+
+# ---- wrong usage
+expect 4 "$CAIRN"
+expect 4 "$CAIRN" bogus
+has err "no command 'bogus'"
+expect 4 "$CAIRN" --bogus status
+expect 4 "$CAIRN" log
+expect 4 "$CAIRN" log demo --max 0
+expect 4 "$CAIRN" log demo --max 1x
+expect 4 "$CAIRN" status more
+expect 4 "$CAIRN" show a b c
+expect 4 "$CAIRN" show @latest
+expect 0 "$CAIRN" --version
+has out "cairn "
+expect 0 "$CAIRN" --help
+has out "Exit codes:"
+has out "no such run, boundary or entry"
+for command in status runs log show verify exec; do
+    expect 0 "$CAIRN" --help
+    has out "  $command"
+    expect 0 "$CAIRN" "$command" --help
+    has out "Usage: cairn $command"
+    mv out help.out
+    expect 0 "$CAIRN" help "$command"
+    same "$(cat help.out)" "$(cat out)" "cairn help $command"
+done
+
+# ---- no daemon
+export CAIRN_SOCKET=$work/none.sock
+for command in status runs 'log demo' 'show demo' 'verify demo'; do
+    # shellcheck disable=SC2086 # words
+    expect 2 "$CAIRN" $command
+    has err "cairn exec"
+    # shellcheck disable=SC2086 # words
+    expect 2 "$CAIRN" $command --json
+    json CAIRN_ECONN error code
+done
+expect 2 "$CAIRN" --socket "$work/other.sock" status
+has err other.sock
+
+# ---- an empty daemon
+daemon_start data
+expect 0 "$CAIRN" status
+same "fine: nothing needs a hand" "$(head -n 1 out)" "the first line of status"
+has out "$work/data"
+expect 0 "$CAIRN" status --quiet
+same '' "$(cat out)" "what status --quiet says"
+expect 0 "$CAIRN" --json status
+json true ok
+json 0 attention
+json "$work/data" data_dir
+case $("$PROBE" json io_mode <out) in
+direct) json '' io_why ;;
+buffered) hasnt out '"io_why": ""' ;;
+*) same 'direct or buffered' "$("$PROBE" json io_mode <out)" io_mode ;;
+esac
+expect 0 "$CAIRN" --socket "$CAIRN_SOCKET" runs
+same '' "$(cat out)" "the runs of an empty daemon"
+expect 0 "$CAIRN" runs --json
+json 0 runs
+expect 3 "$CAIRN" log demo
+has err demo
+expect 3 "$CAIRN" log demo --json
+json CAIRN_ENOENT error code
+expect 3 "$CAIRN" show demo
+expect 3 "$CAIRN" verify demo
+
+# ---- three boundaries, two of one step
+expect 0 "$SMALL_TRAINER" demo save 10 loss=0.5
+expect 0 "$SMALL_TRAINER" demo save 20 note=$'t\xc3\xbcr \xe2\x80\xaex'
+expect 0 "$SMALL_TRAINER" demo save 20
+expect 0 "$SMALL_TRAINER" demo check 20
+expect 0 "$CAIRN" runs
+has out demo
+has out BOUNDARIES
+expect 0 "$CAIRN" runs --quiet
+hasnt out BOUNDARIES
+expect 0 "$CAIRN" runs --json
+json 1 runs
+json demo runs 0 name
+json "$me" runs 0 user
+json 3 runs 0 boundaries
+json 20 runs 0 latest_step
+json false runs 0 poisoned
+if [ "$(id -u)" -eq 0 ]; then
+    expect 0 "$CAIRN" runs --all
+    has out demo
+else
+    expect 5 "$CAIRN" runs --all
+fi
+
+# ---- log
+expect 0 "$CAIRN" log demo
+has out "loss=0.5"
+has out "note=tür \\342\\200\\256x"
+has out "SAVE ID"
+same 4 "$(wc -l <out)" "the lines of log"
+expect 0 "$CAIRN" log demo --quiet --max 1
+same 1 "$(wc -l <out)" "the lines of log --quiet --max 1"
+expect 0 "$CAIRN" log demo --json
+json demo run
+json 3 boundaries
+json 3 boundaries 0 seq
+json 2 boundaries 1 seq
+json 10 boundaries 2 step
+json 0.5 boundaries 2 labels loss
+json 0 boundaries 0 labels
+json plain boundaries 0 kind
+json native boundaries 0 precision
+json true boundaries 0 exact
+json 2 boundaries 0 parent_seq
+json 6 boundaries 0 entries
+save_id=$("$PROBE" json boundaries 2 save_id <out)
+root=$("$PROBE" json boundaries 2 root <out)
+bytes=$("$PROBE" json boundaries 2 bytes <out)
+expect 0 "$CAIRN" log demo@10 --json
+json 1 boundaries
+json 10 boundaries 0 step
+expect 0 "$CAIRN" log demo@latest~1 --max 1 --json
+json 1 boundaries
+json 2 boundaries 0 seq
+expect 3 "$CAIRN" log demo@seq:99
+expect 4 "$CAIRN" log demo@nonsense
+expect 4 "$CAIRN" log 'no/such/name'
+for name in "$me/demo" "$(id -u)/demo" "demo@id:$save_id" "demo@20"; do
+    expect 0 "$CAIRN" log "$name"
+done
+
+# ---- show
+expect 0 "$CAIRN" show demo@seq:1
+has out "save id    $save_id"
+has out "root       $root"
+has out "label      loss=0.5"
+has out "model/layer1.weight"
+has out "[512,512]"
+has out "state/minus zero"
+has out "-0.0"
+hasnt out $'\033'
+expect 0 "$CAIRN" show demo 'model/'
+has out model/layer1.weight
+hasnt out optimizer/momentum
+expect 0 "$CAIRN" show demo '*/mom*' --quiet
+same 1 "$(wc -l <out)" "the lines of show with a glob"
+has out optimizer/momentum
+expect 3 "$CAIRN" show demo nothing/there
+has err nothing/there
+expect 3 "$CAIRN" show demo nothing/there --json
+json 0 entries
+expect 0 "$CAIRN" show "demo@id:$save_id" --json
+json demo run
+json "$save_id" boundary save_id
+json "$root" boundary root
+json "$bytes" boundary bytes
+json 0.5 boundary labels loss
+json model components 0 component
+json small components 0 type
+json 1 components 0 entries
+json 1048576 components 0 bytes
+json 6 entries
+json model entries 0 component
+json layer1.weight entries 0 path
+json tensor entries 0 kind
+json 0000000000000007 entries 0 id
+json 512 entries 0 shape 1
+json true entries 0 trainable
+expect 0 "$CAIRN" show demo state/step --json
+json 1 entries
+json u64 entries 0 kind
+json 20 entries 0 value
+# shellcheck disable=SC2317 # called by expect
+show_to_full_disk() {
+    "$CAIRN" show demo --json >/dev/full
+}
+expect 5 show_to_full_disk
+
+# ---- verify, whole
+expect 0 "$CAIRN" verify demo
+has out whole
+expect 0 "$CAIRN" verify demo --json
+json true ok
+json 3 boundaries
+json 0 findings
+json null selector
+expect 0 "$CAIRN" verify demo@seq:1 --json
+json 1 boundaries
+json seq:1 selector
+expect 3 "$CAIRN" verify demo@seq:99
+
+# ---- one daemon for one data directory
+expect 125 "$CAIRN" exec --data data -- touch was-run
+same no "$([ -e was-run ] && echo yes || echo no)" "whether the command was run"
+daemon_stop
+
+# ---- a byte of a segment turned over on the disk
+segment=$(find data/runs -path '*segments/*' -type f | sort | head -n 1)
+printf '\377' | dd of="$segment" bs=1 seek=5000 conv=notrunc status=none
+daemon_start data
+expect 1 "$CAIRN" verify demo
+has out damaged
+has out model
+expect 1 "$CAIRN" verify demo --json
+json false ok
+json model findings 0 component
+json 1 findings 0 seq
+expect 0 "$SMALL_TRAINER" demo check 20
+expect 0 "$CAIRN" verify demo@latest
+daemon_stop
+
+# ---- a daemon killed under a trainer; data kept; the next exec goes on with it
+expect 0 "$CAIRN" exec --data other -- "$SMALL_TRAINER" demo across-kill 5
+has err "starting it again"
+has err "signal 9"
+expect 0 "$CAIRN" exec --data other -- "$SMALL_TRAINER" demo check 6
+expect 0 "$CAIRN" exec --data other -- "$SMALL_TRAINER" demo save 7
+expect 0 "$CAIRN" exec --data other -- "$CAIRN" log demo --json
+json 3 boundaries
+json 7 boundaries 0 step
+expect 0 "$CAIRN" exec --data other -- "$CAIRN" verify demo
+
+# ---- a run that a failed sync made read-only needs a hand
+if [ -n "${FAILPOINTS:-}" ]; then
+    CAIRN_FAILPOINT=segment_sync:eio daemon_start sick
+    expect 1 "$SMALL_TRAINER" demo save 1
+    expect 1 "$CAIRN" status
+    same "needs a hand" "$(head -n 1 out | cut -c 1-12)" "the first line of status"
+    has out demo
+    expect 1 "$CAIRN" status --json
+    json false ok
+    daemon_stop
+fi
+
+same '' "$(ls "$XDG_RUNTIME_DIR")" "what is left in the runtime directory"
+finish

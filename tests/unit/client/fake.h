@@ -1,0 +1,91 @@
+/* fake.h: a daemon of one thread that keeps boundaries in memory, and misbehaves as told.
+ *
+ * It speaks the real codec and the order of messages of PROTOCOL.md. Faults are a list: what happens
+ * at the nth frame of a type. A mangle hook changes what it sends. */
+#ifndef CLIENT_FAKE_H
+#define CLIENT_FAKE_H
+
+#include "wire/codec.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum fake_act {
+    FAKE_NOTHING,
+    FAKE_CLOSE,       /* close without looking at the frame */
+    FAKE_CLOSE_AFTER, /* do what the frame asks, then close instead of answering */
+    FAKE_REFUSE,      /* ERROR with `code`; an upload is forgotten */
+    FAKE_REFUSE_CLOSING,
+    FAKE_SILENCE, /* do nothing at all */
+    FAKE_HOLD,    /* SEAL only: commit, but answer when fake_release is called */
+    FAKE_GARBAGE  /* answer with bytes that are no frame */
+};
+
+struct fake_fault {
+    uint32_t type;
+    unsigned nth; /* from 1; counted over all connections */
+    enum fake_act act;
+    uint32_t code;
+};
+
+#define FAKE_BOUNDARIES 64
+#define FAKE_CONNS 8
+#define FAKE_TYPES 128
+
+struct fake_frame {
+    uint32_t type;
+    uint8_t *message;
+    uint32_t bytes;
+};
+
+struct fake_boundary {
+    struct bump bump;
+    struct boundary row;
+    struct fake_frame *frames; /* CHUNKS and ENTRIES as they came */
+    size_t frame_count;
+    uint8_t **chunks;
+    uint32_t *chunk_bytes;
+    uint32_t chunk_count;
+    bool sealed, removed;
+};
+
+struct fake_conn {
+    int fd;
+    struct fake_boundary *upload;
+    uint32_t upload_request, ignored_request;
+    struct fake_boundary *pinned;
+    uint32_t load_request, load_next, load_end, load_credits;
+    bool loading;
+    uint32_t held_request; /* COMMITTED to be sent by fake_release */
+    struct fake_boundary *held;
+};
+
+struct fake {
+    char dir[64], path[80];
+    int listen_fd, wake_fd;
+    pthread_t thread;
+    bool running;
+    struct fake_fault faults[8];
+    /* Runs in the fake's thread before a message is sent; payload NULL unless DATA. */
+    void (*mangle)(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload);
+    unsigned knob; /* for the hook */
+    atomic_uint seen[FAKE_TYPES]; /* frames received, by type */
+    atomic_uint connections, bad; /* bad: frames that a client may not send like that */
+    atomic_bool release;
+    enum save_state hide; /* FIND by save id says this; NONE: the truth */
+    struct fake_conn conns[FAKE_CONNS];
+    struct fake_boundary *boundaries[FAKE_BOUNDARIES]; /* index = seq - 1 */
+    uint64_t count;
+    struct bump bump;
+    struct wire_buf out;
+};
+
+void fake_start(struct fake *f);
+void fake_stop(struct fake *f); /* joins, frees, removes the socket */
+/* Stop answering, and be gone; what was stored stays for fake_resume. */
+void fake_pause(struct fake *f);
+void fake_resume(struct fake *f);
+void fake_release(struct fake *f);
+unsigned fake_seen(struct fake *f, uint32_t type);
+
+#endif

@@ -1,0 +1,63 @@
+/* job.h: a trainer for tests: five boxes of tensors and one counter each, which write down in a log
+ * who was asked for what: "Pg" put gradients, "Fm" fit model, "Go" get optimizer, ... */
+#ifndef CLIENT_JOB_H
+#define CLIENT_JOB_H
+
+#include <cairn/training.h>
+
+#include <stdbool.h>
+
+#define JOB_RANK 32
+
+struct tensor {
+    char *path;
+    struct cairn_entry entry; /* path and shape point into this struct */
+    uint64_t shape[JOB_RANK];
+    uint64_t bytes;
+    uint8_t *data;
+    bool by_slot;
+};
+
+struct job;
+
+struct box {
+    struct job *job;
+    char letter;
+    struct tensor **tensors;
+    size_t count;
+    uint64_t counter;
+    int put_rc, fit_rc, get_rc; /* returned after everything else, when not 0 */
+    void (*during_put)(struct job *job, struct cairn_writer *w); /* called before the rest */
+    struct cairn_slot left_open; /* a slot that put did not finish, with leave_open */
+    bool leave_open;
+};
+
+struct job {
+    struct box gradients, model, optimizer, scheduler, state;
+    struct cairn_window window;
+    uint64_t generation;
+    struct cairn_param params[16];
+    size_t param_count;
+    int retype_rc;
+    char log[512];
+    struct cairn *c; /* for slots */
+    struct cairn_trainer t;
+};
+
+/* Empty boxes; the types are "g", "m", "o", "s", "u". */
+void job_init(struct job *j);
+void job_fini(struct job *j);
+/* A small model with everything: two parameters, gradients, moments, counters, a window. */
+void job_fill(struct job *j, uint64_t seed);
+/* The same shapes with other values. */
+void job_like(struct job *j, const struct job *other);
+
+/* A tensor with bytes from the seed. Its data is box->tensors[box->count - 1]. */
+struct tensor *box_add(struct box *b, const char *path, uint64_t id, uint32_t flags, uint32_t dtype,
+                       uint32_t rank, const uint64_t *shape, uint64_t seed);
+void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed);
+
+/* What differs first, as text; NULL: nothing. */
+const char *job_differs(const struct job *a, const struct job *b);
+
+#endif
