@@ -22,7 +22,8 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
                   (int)key->path.bytes,
                   (const char *)key->path.data,
                   (unsigned long long)key->id);
-    return err_at(err, r->component, key->path.data, key->path.bytes);
+    (void)err_at(err, r->component, key->path.data, key->path.bytes);
+    return -CAIRN_ENOENT;
 }
 
 /* ---- tensors
@@ -78,7 +79,8 @@ static int reader_mismatch(const struct cairn_reader *r,
                   (const char *)recorded->path.data,
                   is,
                   want);
-    return err_at(err, r->component, recorded->path.data, recorded->path.bytes);
+    (void)err_at(err, r->component, recorded->path.data, recorded->path.bytes);
+    return -CAIRN_EMISMATCH;
 }
 
 static int reader_copy(const struct cairn_reader *r, const struct entry *e, void *dst)

@@ -15,7 +15,6 @@ static void upload_commit_done(struct job *job)
     struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
     u->jobs--;
     if (u->rc < 0) {
-        (void)err_wrap(&u->err, u->rc, "run '%s' step %" PRIu64, u->name.name, u->boundary.step);
         upload_fail(u, &u->err);
         return;
     }

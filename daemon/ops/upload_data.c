@@ -35,7 +35,7 @@ static struct upload *upload_of(struct session *s, const struct frame_in *in, co
 /* A refusal of what was fed: name the run in front. */
 static void upload_refuse(struct upload *u, struct err *err)
 {
-    (void)err_wrap(err, err->code, "run '%s' step %" PRIu64, u->name.name, u->boundary.step);
+    (void)err_wrap(err, err->code, "run '%s'", u->name.name);
     upload_fail(u, err);
 }
 
@@ -111,7 +111,7 @@ static void chunk_write_done(struct job *job)
     struct chunk_job *c = (struct chunk_job *)job;
     struct upload *u = c->upload;
     if (c->rc < 0 && u->state != UPLOAD_FAILED) {
-        upload_refuse(u, &c->err);
+        upload_fail(u, &c->err); /* the store has named the run */
     }
     if (u->state == UPLOAD_FAILED) {
         buf_give(c->buf);

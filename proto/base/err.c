@@ -139,19 +139,19 @@ err_path_add(char *ret, size_t ret_bytes, size_t *used, const uint8_t *at, size_
 
 int err_at(struct err *err, uint32_t component, const char *path, size_t path_bytes)
 {
-    static const char CUT[] = "...";
+    static const char cut[] = "...";
     if (err == NULL) {
         return -CAIRN_EINTERNAL;
     }
     err->component = component;
     const uint8_t *at = (const uint8_t *)path;
     size_t used = 0;
-    size_t room = sizeof err->path - (sizeof CUT - 1);
+    size_t room = sizeof err->path - (sizeof cut - 1);
     while (path_bytes > 0) {
         size_t length = utf8_length(at, path_bytes);
         if (!err_path_add(err->path, room, &used, at, length)) {
-            memcpy(err->path + used, CUT, sizeof CUT - 1);
-            used += sizeof CUT - 1;
+            memcpy(err->path + used, cut, sizeof cut - 1);
+            used += sizeof cut - 1;
             break;
         }
         at += length == 0 ? 1 : length;

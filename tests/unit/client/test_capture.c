@@ -1,34 +1,10 @@
 /* A capture by itself: order, copies, refusals; and that it talks to nobody. */
-#include "fake.h"
-#include "job.h"
+#include "ground.h"
 #include "lib/rec.h"
 #include "record/digest.h"
-#include "support/case.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-struct ground {
-    struct fake fake;
-    struct cairn *c;
-    struct job job;
-};
-
-static void ground_up(struct ground *g)
-{
-    *g = (struct ground){ 0 };
-    fake_start(&g->fake);
-    cr_assert_eq(cairn_open(g->fake.path, "demo", &g->c), 0, "%s", cairn_error(g->c));
-    job_init(&g->job);
-    g->job.c = g->c;
-}
-
-static void ground_down(struct ground *g)
-{
-    (void)cairn_close(g->c);
-    fake_stop(&g->fake);
-    job_fini(&g->job);
-    cr_assert_eq(g->fake.bad, 0);
-}
 
 CASE(capture, asks_in_order_and_talks_to_nobody)
 {

@@ -1,0 +1,67 @@
+/* ground.c: set up, save, and compare. */
+#include "ground.h"
+
+#include <stdio.h>
+
+void ground_up(struct ground *g)
+{
+    *g = (struct ground){ 0 };
+    fake_start(&g->fake);
+    cr_assert_eq(cairn_open(g->fake.path, "demo", &g->c), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(cairn_set_timeout(g->c, 20000), 0);
+    job_init(&g->job);
+    g->job.c = g->c;
+}
+
+void ground_down(struct ground *g)
+{
+    g->c = cairn_close(g->c);
+    fake_stop(&g->fake);
+    job_fini(&g->job);
+    cr_assert_eq(g->fake.bad, 0, "%u frames out of order", g->fake.bad);
+}
+
+int ground_capture(struct ground *g, uint32_t kind, struct cairn_record **ret)
+{
+    switch (kind) {
+    case CAIRN_KIND_DTYPES:
+        return cairn_capture_with_dtypes(g->c, &g->job.t, ret);
+    case CAIRN_KIND_WEIGHTED:
+        return cairn_capture_weighted(g->c, &g->job.t, ret);
+    case CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED:
+        return cairn_capture_weighted_with_dtypes(g->c, &g->job.t, ret);
+    default:
+        return cairn_capture(g->c, &g->job.t, ret);
+    }
+}
+
+int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_boundary *ret)
+{
+    struct cairn_record *r = NULL;
+    cr_assert_eq(ground_capture(g, kind, &r), 0, "%s", cairn_error(g->c));
+    int rc = cairn_save(g->c, &r, &(struct cairn_save_args){ .step = step }, ret);
+    cr_assert((rc == 0) == (r == NULL), "a failed save keeps its record");
+    (void)cairn_record_free(r);
+    return rc;
+}
+
+void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "layer.%03zu", i);
+        (void)box_add(&g->job.model, path, 1000 + i, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_U8, 1, &bytes, i);
+    }
+}
+
+void ground_check_newest(struct ground *g)
+{
+    struct cairn_record *r = NULL;
+    struct job other;
+    job_like(&other, &g->job);
+    cr_assert_eq(cairn_load(g->c, "latest", 0, &r), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(cairn_restore(g->c, r, &other.t), 0, "%s", cairn_error(g->c));
+    cr_assert_null(job_differs(&g->job, &other), "%s", job_differs(&g->job, &other));
+    r = cairn_record_free(r);
+    job_fini(&other);
+}

@@ -1,0 +1,32 @@
+/* ground.h: what nearly every test here stands on: a fake daemon, a handle, a trainer. */
+#ifndef CLIENT_GROUND_H
+#define CLIENT_GROUND_H
+
+#include "fake.h"
+#include "job.h"
+
+#include "support/case.h"
+
+struct ground {
+    struct fake fake;
+    struct cairn *c;
+    struct job job;
+};
+
+/* Everything up, the job still empty. */
+void ground_up(struct ground *g);
+/* Everything down; the library must have kept to the protocol. */
+void ground_down(struct ground *g);
+
+/* Capture the job (all kinds of companions as `kind` says) and save it as this step; returns what
+ * save returned, and frees the record. */
+int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_boundary *ret);
+int ground_capture(struct ground *g, uint32_t kind, struct cairn_record **ret);
+
+/* With chunks: a model of `count` tensors of `bytes` each. */
+void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes);
+
+/* Load the newest and restore it plainly into a new job like this one: all must be equal. */
+void ground_check_newest(struct ground *g);
+
+#endif

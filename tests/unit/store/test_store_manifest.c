@@ -1,0 +1,128 @@
+/* What a manifest refuses. Pure memory, but it runs with the rest. */
+#include "fixture.h"
+
+#include <cairn/record.h>
+
+#include <stdlib.h>
+
+/* Feed a record after `spoil` changed it; the refusal must come, with this code and text. */
+static void refused(struct rec *r, int code, const char *text)
+{
+    struct st_manifest *m = NULL;
+    struct err err = { .code = 0 };
+    int rc = rec_manifest(r, &m, &err);
+    cr_assert_eq(rc, code, "%d: %s", rc, err.msg);
+    cr_assert_not_null(strstr(err.msg, text), "%s", err.msg);
+    cr_assert_eq(st_manifest_seal(m, r->infos, r->info_count, &r->b.root, &err), -CAIRN_EINVAL);
+    m = st_manifest_free(m);
+    r = rec_free(r);
+}
+
+CASE(manifest, takes_a_sound_record)
+{
+    struct st_manifest *m = NULL;
+    struct err err = { .code = 0 };
+    struct rec *r = rec_small(1, 1);
+    cr_assert_eq(rec_manifest(r, &m, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_manifest_chunk_count(m), 2);
+    cr_assert_not_null(st_manifest_chunk(m, 1));
+    cr_assert_null(st_manifest_chunk(m, 2));
+    m = st_manifest_free(m);
+    r = rec_free(r);
+}
+
+CASE(manifest, refuses_entries_out_of_order)
+{
+    struct rec *r = rec_small(1, 1);
+    struct entry first = r->entries[COMPONENT_MODEL][0];
+    r->entries[COMPONENT_MODEL][0] = r->entries[COMPONENT_MODEL][1];
+    r->entries[COMPONENT_MODEL][1] = first;
+    refused(r, -CAIRN_EINVAL, "out of order");
+}
+
+CASE(manifest, refuses_a_path_that_is_there_twice)
+{
+    struct rec *r = rec_new(1, 1);
+    rec_floats(r, COMPONENT_MODEL, "w", 100);
+    rec_floats(r, COMPONENT_MODEL, "w", 100);
+    rec_build(r);
+    refused(r, -CAIRN_EINVAL, "twice");
+}
+
+CASE(manifest, refuses_other_counts)
+{
+    struct rec *r = rec_small(1, 1);
+    r->infos[0].entry_count++;
+    refused(r, -CAIRN_EINVAL, "entries announced");
+    r = rec_small(1, 1);
+    r->infos[1].bytes++;
+    refused(r, -CAIRN_EINVAL, "bytes announced");
+    r = rec_small(1, 1);
+    r->infos[1].chunk_count++;
+    refused(r, -CAIRN_EINVAL, "chunks announced");
+    r = rec_small(1, 1);
+    r->infos[4].page_count++;
+    refused(r, -CAIRN_EINVAL, "pages announced");
+    r = rec_small(1, 1);
+    r->b.entry_count++;
+    refused(r, -CAIRN_EINVAL, "boundary: 6 entries announced, 5 found");
+    r = rec_small(1, 1);
+    r->b.stored_bytes += 4096;
+    refused(r, -CAIRN_EINVAL, "stored bytes announced");
+}
+
+CASE(manifest, refuses_a_missing_component)
+{
+    struct rec *r = rec_small(1, 1);
+    r->infos[3] = r->infos[4];
+    r->info_count = 4;
+    refused(r, -CAIRN_EINVAL, "gradients is missing");
+}
+
+CASE(manifest, refuses_a_wrong_digest)
+{
+    struct rec *r = rec_small(1, 1);
+    r->infos[1].digest.byte[3] ^= 1;
+    r->b.root = digest_root(&r->b, r->infos, r->info_count);
+    refused(r, -CAIRN_ECORRUPT, "component optimizer");
+    r = rec_small(1, 1);
+    r->b.root.byte[0] ^= 1;
+    refused(r, -CAIRN_ECORRUPT, "root");
+    /* One flag of one entry is not what was digested. */
+    r = rec_small(1, 1);
+    r->entries[COMPONENT_STATE][0].flags = ENTRY_HAS_ID;
+    refused(r, -CAIRN_ECORRUPT, "component state");
+}
+
+CASE(manifest, refuses_a_chunk_that_nobody_uses)
+{
+    struct rec *r = rec_new(1, 1);
+    rec_floats(r, COMPONENT_MODEL, "a", 30000);
+    rec_floats(r, COMPONENT_OPTIMIZER, "b", 30000);
+    rec_build(r);
+    r->counts[COMPONENT_OPTIMIZER] = 0;
+    refused(r, -CAIRN_EINVAL, "entries announced");
+    r = rec_new(1, 1);
+    rec_floats(r, COMPONENT_MODEL, "a", 2 * LIMIT_CHUNK_BYTES / 4);
+    rec_floats(r, COMPONENT_MODEL, "b", LIMIT_CHUNK_BYTES / 4);
+    rec_build(r);
+    r->entries[COMPONENT_MODEL][1].first_chunk = 0;
+    refused(r, -CAIRN_ECORRUPT, "digest");
+}
+
+CASE(manifest, refuses_more_chunks_than_announced)
+{
+    struct st_manifest *m = NULL;
+    struct err err = { .code = 0 };
+    struct rec *r = rec_big(1, 1, 2);
+    const struct chunk *c = &layout_chunk_at(r->layout, 0)->chunk;
+    cr_assert_eq(st_manifest_new(&r->b, &m, &err), 0);
+    cr_assert_eq(st_manifest_chunks(m, 0, c, 1, &err), 0);
+    cr_assert_eq(st_manifest_chunks(m, 1, c, 1, &err), 0);
+    cr_assert_eq(st_manifest_chunks(m, 2, c, 1, &err), -CAIRN_EINVAL);
+    m = st_manifest_free(m);
+    cr_assert_eq(st_manifest_new(&r->b, &m, &err), 0);
+    cr_assert_eq(st_manifest_chunks(m, 1, c, 1, &err), -CAIRN_EINVAL);
+    m = st_manifest_free(m);
+    r = rec_free(r);
+}
