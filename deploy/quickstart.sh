@@ -43,16 +43,19 @@ say "2. Training undisturbed, without cairn"
 mkfifo "$work/events"
 exec 3<>"$work/events"
 
-# next_event PATTERN: the next event that matches.
+# next_event WORD: wait for the next event of this name; $event has what follows the name. Looks
+# every second whether the trainer is still there to send one.
 next_event() {
-    local line
-    while read -r -t "$patience_s" -u 3 line; do
-        if [[ $line =~ $1 ]]; then
-            echo "$line"
-            return 0
+    local name deadline=$((SECONDS + patience_s))
+    while [ $SECONDS -lt $deadline ]; do
+        if read -r -t 1 -u 3 name event; then
+            [ "$name" != "$1" ] || return 0
+        elif ! kill -0 "$job" 2>/dev/null; then
+            break
         fi
     done
-    give_up "waited $patience_s s for '$1' from the trainer"
+    cat "$work/out.txt" >&2
+    give_up "no '$1' came from the trainer"
 }
 
 start_training() {
@@ -66,19 +69,22 @@ start_training() {
 wait_for_mid_window() {
     local saves=0 microbatch=0
     while [ $saves -lt 50 ] || [ $((microbatch % window)) -eq 0 ]; do
-        read -r _ _ update microbatch <<<"$(next_event '^saved ')"
+        next_event saved
+        read -r _ update microbatch <<<"$event"
         saves=$((saves + 1))
     done
-    echo "update $update, microbatch $((microbatch % window)) of $window"
+    where="update $update, microbatch $((microbatch % window)) of $window"
 }
 
 say "3. Training again under 'cairn exec', which runs a private daemon; a save after every microbatch"
 for round in 1 2 3; do
     start_training
-    read -r _ socket <<<"$(next_event '^socket ')"
-    read -r _ trainer <<<"$(next_event '^started ')"
+    next_event socket
+    socket=$event
+    next_event started
+    trainer=$event
     daemon=$(cairn status --json --socket "$socket" | grep -o '"pid": *[0-9]*' | grep -o '[0-9]*$')
-    where=$(wait_for_mid_window)
+    wait_for_mid_window
     kill -9 "$trainer" "$daemon"
     wait "$job" 2>/dev/null || true
     echo "   kill -9 number $round: trainer ($trainer) and daemon ($daemon), $where"
@@ -86,15 +92,16 @@ done
 
 say "4. Starting it once more: it finds its run, resumes, and trains to the end"
 start_training
-read -r _ seq update microbatch <<<"$(next_event '^resumed ')"
+next_event resumed
+read -r seq update microbatch <<<"$event"
 echo "   resumed from boundary $seq: update $update, microbatch $((microbatch % window)) of $window"
 wait "$job" || { cat "$work/out.txt" && give_up "the resumed training failed"; }
 job=
 tail -n 3 "$work/out.txt"
 
 say "5. What cairn has: the newest boundaries of the run, and what is in the last"
-cairn exec --data "$work/data" -- cairn log digits | head -n 12
-cairn exec --data "$work/data" -- cairn show digits@latest
+cairn exec --data "$work/data" -- cairn log digits | sed -n '1,12p'
+cairn exec --data "$work/data" -- cairn show digits@latest | sed -n '1,26p'
 
 calm=$(tail -n 1 "$work/calm.txt")
 killed=$(tail -n 1 "$work/out.txt")

@@ -31,8 +31,7 @@ struct show_labels {
     char name[65], value[257];
 };
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static json_t *show_boundary_json(const struct cairn_record *r, const struct cairn_boundary *b)
 {
@@ -83,8 +82,7 @@ static int show_json(const struct cairn_record *r,
     return rc;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void show_facts(const struct cairn_record *r, const struct cairn_boundary *b)
 {
@@ -161,8 +159,7 @@ static int show_text(const struct cairn_record *r,
     return show_entries_table(r, pattern, !quiet, ret_count);
 }
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 static int show_record(const struct cmd_options *o,
                        const struct cmd_target *target,

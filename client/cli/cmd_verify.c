@@ -17,9 +17,6 @@ static const char verify_doc[] =
     "component is \"\" when the boundary itself is meant, path is \"\" when the component is. Of a "
     "boundary with very many findings some are counted, not told.";
 
-/* Between findings the daemon says nothing, however much it reads. */
-#define VERIFY_TIMEOUT_MS (60 * 60 * 1000)
-
 static error_t verify_parse(int key, char *arg, struct argp_state *state)
 {
     return cmd_parse_words(key, arg, state, 1, 1);
@@ -109,7 +106,6 @@ static int verify_run(struct cairn *c,
     struct verify_sink sink = { .findings = o->json ? json_array() : NULL };
     struct cairn_verified v = { 0 };
     const char *selector = target->has_selector ? target->selector : NULL;
-    (void)cairn_set_timeout(c, VERIFY_TIMEOUT_MS);
     int rc = cairn_verify(c, selector, verify_each, &sink, &v);
     int code = OUT_OK;
     if (rc < 0 && (rc != -CAIRN_ECORRUPT || sink.count == 0)) {

@@ -72,8 +72,7 @@ static const char *exec_how(struct out_buf *b, int status)
     return b->text;
 }
 
-/* ---- the daemon -------------------------------------------------------------------------------
- */
+/* ---- the daemon ---- */
 
 static void exec_start(struct exec *e)
 {
@@ -146,9 +145,8 @@ static void exec_daemon_ended(struct exec *e, int status)
         exec_move(e, EXEC_ENDED, EXEC_NEVER);
     } else if (e->command_pid == 0) {
         (void)fprintf(stderr,
-                      "cairn exec: cairnd ended (%s) before it was ready; the end of %s:\n",
-                      exec_how(&b, status),
-                      e->daemon.log);
+                      "cairn exec: cairnd ended (%s) before it was ready; its log ends:\n",
+                      exec_how(&b, status));
         private_log_tail(&e->daemon);
         e->command_over = true;
         exec_move(e, EXEC_ENDED, EXEC_NEVER);
@@ -157,8 +155,7 @@ static void exec_daemon_ended(struct exec *e, int status)
     }
 }
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 static void exec_command_start(struct exec *e)
 {
@@ -189,8 +186,7 @@ static void exec_command_ended(struct exec *e, int status)
     exec_stop(e);
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 static void exec_reap(struct exec *e)
 {
@@ -278,8 +274,7 @@ static void exec_turn(struct exec *e)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 static int exec_block_signals(struct exec *e)
 {

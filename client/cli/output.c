@@ -11,8 +11,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* ---- failures ---------------------------------------------------------------------------------
- */
+/* ---- failures ---- */
 
 enum out_exit out_exit_of(int rc)
 {
@@ -81,8 +80,7 @@ enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing)
     return out_exit_of(rc);
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static char *out_or_end(char *text)
 {
@@ -172,8 +170,7 @@ void out_text(FILE *to, const char *text)
     free(safe);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 const char *out_size(struct out_buf *b, uint64_t bytes)
 {
@@ -256,8 +253,7 @@ const char *out_user(struct out_buf *b, uint32_t uid)
     return b->text;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 const char *out_component_name(uint32_t component)
 {

@@ -25,8 +25,7 @@ static int private_fail(const char *what, const char *path)
     return -1;
 }
 
-/* ---- the program ------------------------------------------------------------------------------
- */
+/* ---- the program ---- */
 
 static bool private_is_program(const char *path)
 {
@@ -93,8 +92,7 @@ static int private_find(struct private_daemon *p)
     return 0;
 }
 
-/* ---- directories and sockets ------------------------------------------------------------------
- */
+/* ---- directories and sockets ---- */
 
 static int private_make_data(struct private_daemon *p, const char *data)
 {
@@ -105,8 +103,32 @@ static int private_make_data(struct private_daemon *p, const char *data)
     if (p->data == NULL) {
         return private_fail("cannot reach the data directory", data);
     }
-    p->log = out_format("%s/cairnd.log", p->data);
     return 0;
+}
+
+/* The daemon makes a store in an empty directory only: a new log has no name until it is ready,
+ * where the file system knows files without one. */
+static int private_open_log(struct private_daemon *p)
+{
+    const int flags = O_RDWR | O_APPEND | O_CLOEXEC;
+    p->log = out_format("%s/cairnd.log", p->data);
+    p->log_fd = open(p->log, flags | O_NOFOLLOW);
+    p->log_named = true;
+    if (p->log_fd < 0 && errno == ENOENT) {
+        p->log_fd = open(p->data, flags | O_TMPFILE, 0600);
+        p->log_named = p->log_fd < 0;
+        if (p->log_named) {
+            p->log_fd = open(p->log, flags | O_CREAT | O_EXCL, 0600);
+        }
+    }
+    return p->log_fd < 0 ? private_fail("cannot open the log", p->log) : 0;
+}
+
+static void private_name_log(struct private_daemon *p)
+{
+    char self[32];
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", p->log_fd);
+    p->log_named = p->log_named || linkat(AT_FDCWD, self, AT_FDCWD, p->log, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* A socket's path has 107 bytes: a deep runtime directory is passed over for /tmp. */
@@ -145,8 +167,9 @@ static int private_make_notify(struct private_daemon *p)
 
 int private_init(struct private_daemon *p, const char *data)
 {
-    *p = (struct private_daemon){ .notify_fd = -1 };
-    if (private_find(p) < 0 || private_make_data(p, data) < 0 || private_make_dir(p) < 0) {
+    *p = (struct private_daemon){ .notify_fd = -1, .log_fd = -1 };
+    if (private_find(p) < 0 || private_make_data(p, data) < 0 || private_open_log(p) < 0 ||
+        private_make_dir(p) < 0) {
         return -1;
     }
     return private_make_notify(p);
@@ -156,6 +179,9 @@ void private_fini(struct private_daemon *p)
 {
     if (p->notify_fd >= 0) {
         (void)close(p->notify_fd);
+    }
+    if (p->log_fd >= 0) {
+        (void)close(p->log_fd);
     }
     if (p->dir[0] != '\0') {
         (void)unlink(p->notify);
@@ -167,15 +193,14 @@ void private_fini(struct private_daemon *p)
     free(p->binary);
     free(p->data);
     free(p->log);
-    *p = (struct private_daemon){ .notify_fd = -1 };
+    *p = (struct private_daemon){ .notify_fd = -1, .log_fd = -1 };
 }
 
-/* ---- its life ---------------------------------------------------------------------------------
- */
+/* ---- its life ---- */
 
 /* In the child, which has one thread and no way back. */
 static _Noreturn void
-private_child(const struct private_daemon *p, int log_fd, pid_t parent, const sigset_t *mask)
+private_child(const struct private_daemon *p, pid_t parent, const sigset_t *mask)
 {
     static char option_socket[] = "--socket";
     static char option_data[] = "--data";
@@ -187,7 +212,7 @@ private_child(const struct private_daemon *p, int log_fd, pid_t parent, const si
     (void)setsid();
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
-        dup2(log_fd, STDOUT_FILENO) < 0 || dup2(log_fd, STDERR_FILENO) < 0 ||
+        dup2(p->log_fd, STDOUT_FILENO) < 0 || dup2(p->log_fd, STDERR_FILENO) < 0 ||
         setenv("NOTIFY_SOCKET", p->notify, 1) < 0) {
         _exit(OUT_FAILURE);
     }
@@ -205,19 +230,12 @@ private_child(const struct private_daemon *p, int log_fd, pid_t parent, const si
 int private_spawn(struct private_daemon *p, const sigset_t *mask)
 {
     (void)private_ready(p); /* what its predecessor still had to say */
-    int log_fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (log_fd < 0) {
-        return -1;
-    }
-    p->log_start = lseek(log_fd, 0, SEEK_END);
+    p->log_start = lseek(p->log_fd, 0, SEEK_END);
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        private_child(p, log_fd, parent, mask);
+        private_child(p, parent, mask);
     }
-    int error = errno;
-    (void)close(log_fd);
-    errno = error;
     if (pid < 0) {
         return -1;
     }
@@ -225,7 +243,7 @@ int private_spawn(struct private_daemon *p, const sigset_t *mask)
     return 0;
 }
 
-bool private_ready(const struct private_daemon *p)
+bool private_ready(struct private_daemon *p)
 {
     char message[4096];
     bool ready = false;
@@ -238,19 +256,18 @@ bool private_ready(const struct private_daemon *p)
                 ready || (strncmp(line, "READY=1", 7) == 0 && (line[7] == '\0' || line[7] == '\n'));
         }
     }
+    if (ready) {
+        private_name_log(p);
+    }
     return ready;
 }
 
 void private_log_tail(const struct private_daemon *p)
 {
     char tail[PRIVATE_TAIL_BYTES + 1];
-    int fd = open(p->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t end = lseek(p->log_fd, 0, SEEK_END);
     off_t from = end - p->log_start > PRIVATE_TAIL_BYTES ? end - PRIVATE_TAIL_BYTES : p->log_start;
-    ssize_t bytes = fd < 0 ? 0 : pread(fd, tail, PRIVATE_TAIL_BYTES, from);
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    ssize_t bytes = pread(p->log_fd, tail, PRIVATE_TAIL_BYTES, from);
     tail[bytes > 0 ? bytes : 0] = '\0';
     char *rest = NULL;
     for (char *line = strtok_r(tail, "\n", &rest); line != NULL;

@@ -12,8 +12,10 @@ struct private_daemon {
     char dir[80];    /* 0700, with both sockets; "" when there is none yet */
     char socket[96]; /* for CAIRN_SOCKET */
     char notify[96];
-    int notify_fd;   /* readable: ask private_ready */
-    pid_t pid;       /* 0: not running */
+    int notify_fd; /* readable: ask private_ready */
+    pid_t pid;     /* 0: not running */
+    int log_fd;
+    bool log_named;  /* DIR/cairnd.log is in the directory */
     off_t log_start; /* of the latest start */
 };
 
@@ -23,7 +25,7 @@ int private_init(struct private_daemon *p, const char *data);
 /* Start it; it dies with us. mask: the signal mask for it. Returns 0 or -1 with errno. */
 int private_spawn(struct private_daemon *p, const sigset_t *mask);
 /* Read what it told; true when it said that it is ready. Never blocks. */
-bool private_ready(const struct private_daemon *p);
+bool private_ready(struct private_daemon *p);
 /* Print the end of what it logged since its latest start on stderr. */
 void private_log_tail(const struct private_daemon *p);
 /* Remove sockets and directory; the data stays. */

@@ -99,8 +99,7 @@ static int show_walk(struct show_walk *w, const struct cairn_record *r)
     return rc;
 }
 
-/* ---- table ------------------------------------------------------------------------------------
- */
+/* ---- table ---- */
 
 struct show_table {
     struct table *table;
@@ -169,8 +168,7 @@ int show_entries_table(const struct cairn_record *r,
     return rc;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static void show_json_emit(void *arg, const struct show_entry *e)
 {

@@ -35,7 +35,11 @@ struct table *table_new(const struct table_column *columns, size_t column_count,
     (void)scols_table_enable_noheadings(t->scols, headings ? 0 : 1);
     for (size_t i = 0; i < column_count; i++) {
         int flags = columns[i].right ? SCOLS_FL_RIGHT : 0;
-        table_need(scols_table_new_column(t->scols, columns[i].name, 0, flags) != NULL);
+        struct libscols_column *column =
+            scols_table_new_column(t->scols, columns[i].name, 0, flags);
+        table_need(column != NULL);
+        /* Cells are safe already: their "\\x1b" is not to be escaped once more. */
+        (void)scols_column_set_safechars(column, "\\");
     }
     return t;
 }

@@ -4,7 +4,7 @@
 #include "lib/call.h"
 #include "lib/rec.h"
 
-/* A check reads everything that is stored and says nothing meanwhile; it ends with the daemon. */
+/* A check reads all of a boundary before it says how far it is; it ends with the daemon at the latest. */
 #define ADMIN_VERIFY_MS (INT64_C(24) * 3600 * 1000)
 
 static void admin_text(char *ret, size_t room, struct slice text)
@@ -162,9 +162,10 @@ static int admin_collect(struct cairn *c,
                                             .chunk_count = a.msg.verified.chunk_count,
                                             .bytes = a.msg.verified.bytes,
                                             .finding_count = a.msg.verified.finding_count };
-            return 0;
-        }
-        if (rc == 0) {
+            if (!a.msg.verified.more) {
+                return 0;
+            }
+        } else if (rc == 0) {
             rc = a.frame.type == WIRE_FINDING ? admin_add_finding(c, f, &a.msg.finding)
                                               : cl_unexpected(c, &a.frame, "a verification");
         }

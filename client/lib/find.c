@@ -1,9 +1,74 @@
 /* find.c: which boundaries a run has. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lib/call.h"
 #include "lib/rec.h"
 #include "record/selector.h"
+
+#define FOUND_TEXT_BYTES (64u << 20) /* labels of one list */
+
+/* ---- labels ---- */
+
+void found_free(struct found *f)
+{
+    free(f->rows);
+    f->rows = NULL;
+    f->count = 0;
+    bump_fini(&f->bump);
+}
+
+static bool found_copy(struct bump *bump, struct slice from, struct slice *ret)
+{
+    char *to = bump_alloc(bump, from.bytes + 1);
+    if (to != NULL) {
+        memcpy(to, from.bytes == 0 ? "" : from.data, from.bytes);
+        *ret = slice_of(to, from.bytes);
+    }
+    return to != NULL;
+}
+
+/* Keep the labels of the next boundary of the list; the answer that holds them is about to go. */
+static int found_keep(struct cairn *c, const struct boundary *b)
+{
+    struct found *f = &c->found;
+    bool ok = true;
+    if ((f->count & (f->count + 1)) == 0) { /* 0, 1, 3, 7, ...: room for the next power of two */
+        struct found_row *rows = realloc(f->rows, (f->count + 1) * 2 * sizeof *rows);
+        ok = rows != NULL;
+        f->rows = ok ? rows : f->rows;
+    }
+    struct label *labels = bump_alloc(&f->bump, (b->label_count + (size_t)1) * sizeof *labels);
+    ok = ok && labels != NULL;
+    for (uint32_t i = 0; ok && i < b->label_count; i++) {
+        ok = found_copy(&f->bump, b->labels[i].name, &labels[i].name) &&
+             found_copy(&f->bump, b->labels[i].value, &labels[i].value);
+    }
+    if (!ok) {
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a list of boundaries");
+    }
+    f->rows[f->count++] = (struct found_row){ labels, b->label_count };
+    return 0;
+}
+
+int cairn_found_label(
+    const struct cairn *c, size_t index, size_t label, char *ret_name, char *ret_value)
+{
+    if (c == NULL || ret_name == NULL || ret_value == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    if (index >= c->found.count || label >= c->found.rows[index].count) {
+        return -CAIRN_ENOENT;
+    }
+    const struct label *l = &c->found.rows[index].labels[label];
+    memcpy(ret_name, l->name.data, l->name.bytes);
+    ret_name[l->name.bytes] = '\0';
+    memcpy(ret_value, l->value.data, l->value.bytes);
+    ret_value[l->value.bytes] = '\0';
+    return 0;
+}
+
+/* ---- the list ---- */
 
 /* One page of the list. */
 static int find_page(struct cairn *c, const char *selector, size_t max, union wire_msg *ret)
@@ -33,6 +98,10 @@ static int find_all(struct cairn *c,
         const struct wire_found *found = &answer.found;
         for (size_t i = again; i < found->count && count < max; i++) {
             rec_public(&found->boundaries[i], &ret[count++]);
+            rc = found_keep(c, &found->boundaries[i]);
+            if (rc < 0) {
+                return rc;
+            }
         }
         if (found->count < LIMIT_FIND || count == max) {
             *ret_count = count;
@@ -58,5 +127,7 @@ int cairn_find(struct cairn *c,
         return cl_invalid(c, "find needs a selector and room for at least one boundary");
     }
     rc = selector_parse(slice_str(selector), &parsed, &c->err);
+    found_free(&c->found);
+    bump_init(&c->found.bump, FOUND_TEXT_BYTES);
     return rc < 0 ? rc : find_all(c, selector, max, ret, ret_count);
 }

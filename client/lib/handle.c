@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/call.h"
+#include "lib/owner.h"
 #include "lib/pending.h"
 #include "record/rules.h"
 
@@ -102,26 +103,15 @@ static const char *handle_socket(const char *given)
     return path == NULL || (given == NULL && path[0] == '\0') ? HANDLE_SOCKET : path;
 }
 
-/* RUN or OWNER/RUN; who the owner is and whether he may be named is the daemon's business. */
-static int handle_check_run(const char *run, struct err *err)
-{
-    const char *slash = strchr(run, '/');
-    const char *name = slash == NULL ? run : slash + 1;
-    if (slash == run || !run_name_ok(slice_str(name))) {
-        return err_set(err,
-                       -CAIRN_EINVAL,
-                       "run '%.200s': expected RUN or USER/RUN, where RUN is up to %u of "
-                       "letters, digits, '.', '_', '-' and begins with a letter or digit",
-                       run,
-                       LIMIT_RUN_NAME_BYTES);
-    }
-    return 0;
-}
-
 /* Ask for the run now, so that a handle that opens is one that works. */
 static int handle_first_words(struct cairn *c)
 {
-    int rc = c->run == NULL ? 0 : handle_check_run(c->run, &c->err);
+    char *run = NULL;
+    int rc = c->run == NULL ? 0 : owner_resolve(c->run, &run, &c->err);
+    if (run != NULL) {
+        free(c->run);
+        c->run = run;
+    }
     if (rc == 0) {
         c->deadline = deadline_total(HANDLE_OPEN_MS);
         rc = cl_connect(c);
@@ -175,6 +165,7 @@ struct cairn *cairn_close(struct cairn *c)
     for (struct cairn_record *r = c->records; r != NULL; r = r->next) {
         r->c = NULL;
     }
+    found_free(&c->found);
     region_cache_fini(&c->regions);
     wire_buf_free(&c->out);
     bump_fini(&c->bump);
@@ -188,6 +179,7 @@ struct cairn *cairn_close(struct cairn *c)
 
 int cairn_admin_run(struct cairn *c, const char *run)
 {
+    char *copy = NULL;
     int rc = cl_enter(c);
     if (rc < 0) {
         return rc;
@@ -195,16 +187,12 @@ int cairn_admin_run(struct cairn *c, const char *run)
     if (run == NULL) {
         return cl_invalid(c, "turn a handle to a run: no run was given");
     }
-    rc = handle_check_run(run, &c->err);
-    if (rc < 0) {
-        return rc;
-    }
     if (c->records != NULL || c->pendings != NULL) {
         return err_set(&c->err, -CAIRN_EBUSY, "a record or a save of run '%s' is in use", c->run);
     }
-    char *copy = strdup(run);
-    if (copy == NULL) {
-        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a run name");
+    rc = owner_resolve(run, &copy, &c->err);
+    if (rc < 0) {
+        return rc;
     }
     free(c->run);
     c->run = copy;

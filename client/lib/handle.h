@@ -15,6 +15,16 @@
 
 struct capture;
 
+/* Labels of the boundaries that the last cairn_find found, in its order (find.c). */
+struct found {
+    struct found_row {
+        const struct label *labels;
+        uint32_t count;
+    } *rows;
+    size_t count;
+    struct bump bump; /* their text */
+};
+
 struct cairn {
     char *socket_path;
     char *run;      /* NULL: an administrator's handle that was not turned to a run yet */
@@ -43,6 +53,7 @@ struct cairn {
     struct stream stream;
 
     /* What the handle holds. */
+    struct found found;
     struct cairn_record *records;
     struct cairn_pending *pendings;
     struct region_cache regions;
@@ -68,5 +79,8 @@ int cl_enter_run(struct cairn *c, int timeout_ms);
 /* NULL-tolerant: where a failure is told when there may be no handle (a record outlives it). */
 struct err *cl_err(struct cairn *c);
 int cl_invalid(struct cairn *c, const char *text);
+
+/* ---- find.c ---- */
+void found_free(struct found *f);
 
 #endif

@@ -127,6 +127,24 @@ static int pending_resend(struct cairn_pending *p)
     return rc;
 }
 
+/* Is there something to do for it without waiting, or within the deadline? */
+static bool pending_may_go_on(struct cairn_pending *p)
+{
+    struct cairn *c = p->c;
+    return c->flight != p || tp_wait_readable(c->fd, &c->deadline);
+}
+
+static int pending_step(struct cairn_pending *p)
+{
+    return p->c->flight == p ? cl_receive_flight(p->c) : pending_resend(p);
+}
+
+/* Nothing is broken, it only takes long: the connection stays. */
+static int pending_late(struct cairn *c)
+{
+    return err_set(&c->err, -CAIRN_ETIMEDOUT, "a save that was started before is still under way");
+}
+
 static int pending_finish(struct cairn_pending *p)
 {
     struct cairn *c = p->c;
@@ -134,7 +152,7 @@ static int pending_finish(struct cairn_pending *p)
     do {
         rc = 0;
         while (rc == 0 && !p->done) {
-            rc = c->flight == p ? cl_receive_flight(c) : pending_resend(p);
+            rc = pending_may_go_on(p) ? pending_step(p) : pending_late(c);
         }
     } while (rc < 0 && cl_again(c));
     return rc;
@@ -222,13 +240,6 @@ int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending
     return 0;
 }
 
-/* Is there something to do for it without waiting, or within the deadline? */
-static bool pending_may_go_on(struct cairn_pending *p)
-{
-    struct cairn *c = p->c;
-    return c->flight != p || tp_wait_readable(c->fd, &c->deadline);
-}
-
 /* Up to the deadline, then EBUSY. Only the wait for the first byte is cut short: what a frame needs
  * to come in whole, and a new connection, have the handle's own patience. */
 static int pending_wait(struct cairn_pending *p, int timeout_ms)
@@ -241,7 +252,7 @@ static int pending_wait(struct cairn_pending *p, int timeout_ms)
             return -CAIRN_EBUSY;
         }
         c->deadline = deadline_idle(c->timeout_ms);
-        int rc = c->flight == p ? cl_receive_flight(c) : pending_resend(p);
+        int rc = pending_step(p);
         if (rc < 0 && !c->lost) {
             return rc;
         }

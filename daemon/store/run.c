@@ -79,7 +79,7 @@ static int run_attach_files(struct st_run *run, struct err *err)
         .first = DB_META,
         .nr = DB_NR,
         .name = key_db_name,
-        .map_bytes = st->options.map_bytes == 0 ? ENV_MAP_BYTES : st->options.map_bytes,
+        .map_bytes = st_map_bytes(st),
         .readonly = run->readonly,
     };
     int rc = st_path(st, run->claim.uid, run->claim.name, "segments", path, err);

@@ -12,13 +12,14 @@ static int make_meta(struct txn *t, void *arg, struct err *err)
     return meta_put(t, arg, err);
 }
 
-static int make_index(const char *path, const struct st_claim *claim, struct err *err)
+static int make_index(const struct st *st, const char *path, const struct st_claim *claim,
+                      struct err *err)
 {
     const struct env_options options = { .what = "index",
                                          .first = DB_META,
                                          .nr = DB_NR,
                                          .name = key_db_name,
-                                         .map_bytes = ENV_MAP_BYTES,
+                                         .map_bytes = st_map_bytes(st),
                                          .create = true };
     struct timespec now = { .tv_sec = 0 };
     struct run_meta meta = {
@@ -40,7 +41,7 @@ static int make_index(const char *path, const struct st_claim *claim, struct err
     return rc;
 }
 
-static int make_in(const char *dir, const struct st_claim *claim, struct err *err)
+static int make_in(const struct st *st, const char *dir, const struct st_claim *claim, struct err *err)
 {
     char path[STORE_PATH_BYTES + 16];
     int rc = tree_make(dir, err);
@@ -48,7 +49,7 @@ static int make_in(const char *dir, const struct st_claim *claim, struct err *er
     rc = rc < 0 ? rc : tree_make(path, err);
     (void)snprintf(path, sizeof path, "%s/index", dir);
     rc = rc < 0 ? rc : tree_make(path, err);
-    rc = rc < 0 ? rc : make_index(path, claim, err);
+    rc = rc < 0 ? rc : make_index(st, path, claim, err);
     /* LMDB never syncs the directory that its files are in. */
     rc = rc < 0 ? rc : tree_sync(path, err);
     return rc < 0 ? rc : tree_sync(dir, err);
@@ -77,7 +78,7 @@ int run_make(struct st *st, const struct st_claim *claim, struct err *err)
     if (rc < 0) {
         return rc;
     }
-    rc = make_in(aside, claim, err);
+    rc = make_in(st, aside, claim, err);
     rc = rc < 0 ? rc : make_place(st, aside, claim, err);
     if (rc < 0) {
         struct err ignored = { .code = 0 };

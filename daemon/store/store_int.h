@@ -64,6 +64,11 @@ int st_attach(const char *dir, bool create, struct st **ret, struct err *err);
 /* "DATA/runs/UID/NAME/sub", or DATA/runs/UID when name is empty. */
 int st_path(const struct st *st, uint32_t uid, const char *name, const char *sub,
             char ret_path[STORE_PATH_BYTES], struct err *err);
+/* First size of an index's map. */
+static inline uint64_t st_map_bytes(const struct st *st)
+{
+    return st->options.map_bytes == 0 ? ENV_MAP_BYTES : st->options.map_bytes;
+}
 /* A fresh path below DATA/aside. */
 int st_path_aside(struct st *st, char ret_path[STORE_PATH_BYTES], struct err *err);
 

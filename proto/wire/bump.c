@@ -6,6 +6,7 @@
 #define BUMP_ALIGN 16u
 #define BUMP_BLOCK_MIN ((size_t)16 << 10)
 #define BUMP_BLOCK_MAX ((size_t)1 << 20)
+#define BUMP_BYTES_MAX (SIZE_MAX / 2) /* of one request: sums below do not overflow */
 
 struct bump_block {
     struct bump_block *older;
@@ -37,7 +38,7 @@ static struct bump_block *bump_grow(struct bump *b, size_t bytes)
 
 void *bump_alloc(struct bump *b, size_t bytes)
 {
-    if (bytes > b->cap_bytes) {
+    if (bytes > BUMP_BYTES_MAX) {
         b->exhausted = true;
         return NULL;
     }

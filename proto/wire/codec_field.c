@@ -64,12 +64,12 @@ ProtobufCBinaryData codec_bin(struct slice s)
 ProtobufCBinaryData codec_bin_cut(struct slice s, size_t max_bytes)
 {
     const uint8_t *text = s.data;
-    if (s.bytes <= max_bytes) {
-        return codec_bin(s);
-    }
-    size_t bytes = max_bytes;
-    while (bytes > 0 && (text[bytes] & 0xC0) == 0x80) {
-        bytes--;
+    size_t most = s.bytes < max_bytes ? s.bytes : max_bytes;
+    size_t bytes = 0;
+    size_t length = utf8_length(text, most);
+    while (length > 0 && text[bytes] != 0) {
+        bytes += length;
+        length = utf8_length(text + bytes, most - bytes);
     }
     return codec_bin_of(text, bytes);
 }

@@ -46,7 +46,7 @@ int codec_refuse(struct codec *c, const char *field, const char *why);
 void *codec_array(struct codec *c, size_t count, size_t bytes);
 ProtobufCBinaryData codec_bin(struct slice s);
 ProtobufCBinaryData codec_bin_of(const uint8_t *data, size_t bytes);
-/* Sentences for people are cut to their limit, at a character, rather than refused. */
+/* Sentences for people are cut to their limit, or before what is no UTF-8, rather than refused. */
 ProtobufCBinaryData codec_bin_cut(struct slice s, size_t max_bytes);
 
 /* Size of a sub-message with its key and length. */

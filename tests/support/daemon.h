@@ -25,14 +25,15 @@ int daemon_stop(struct daemon *d);
 /* Kill what is left; remove the socket's directory. */
 void daemon_fini(struct daemon *d);
 
-/* cairnd --fsck of a stopped store: its exit code; what it said is in the log. */
-int daemon_fsck(const struct daemon *d);
+/* cairnd --fsck of a stopped store: its exit code; what it found is printed. After a SIGKILL there
+ * may be what the next opening of the run clears away, and says so: with `killed` that is no
+ * finding. */
+int daemon_fsck(const struct daemon *d, bool killed);
 /* Print the end of the daemon's log, for the reader of a failed test. */
 void daemon_show_log(const struct daemon *d);
 
-/* Path of a program of this build: CAIRND, CAIRN, DIGITS in the environment go first. */
+/* Path of a program of this build: CAIRND, DIGITS in the environment go first. */
 const char *program_cairnd(void);
-const char *program_cairn(void);
 const char *program_digits(void);
 
 #endif

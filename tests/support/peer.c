@@ -1,13 +1,13 @@
 #include "support/peer.h"
 
-#include "support/proc.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "support/proc.h"
 
 static void peer_die(const char *what)
 {
@@ -53,7 +53,10 @@ bool peer_send_raw(struct peer_client *p, const void *data, size_t bytes)
     return true;
 }
 
-bool peer_send(struct peer_client *p, enum wire_type type, uint32_t request, const union wire_msg *msg,
+bool peer_send(struct peer_client *p,
+               enum wire_type type,
+               uint32_t request,
+               const union wire_msg *msg,
                struct slice payload)
 {
     struct err err = { 0 };
@@ -62,7 +65,8 @@ bool peer_send(struct peer_client *p, enum wire_type type, uint32_t request, con
         (void)fprintf(stderr, "peer: encode: %s\n", err.msg);
         abort();
     }
-    return peer_send_raw(p, p->out.data, p->out.bytes) && peer_send_raw(p, payload.data, payload.bytes);
+    return peer_send_raw(p, p->out.data, p->out.bytes) &&
+           peer_send_raw(p, payload.data, payload.bytes);
 }
 
 static bool peer_read(struct peer_client *p, int timeout_ms, void *ret, size_t bytes)
@@ -106,7 +110,8 @@ bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union w
         left -= part;
     }
     bump_reset(&p->bump);
-    if (wire_decode(ret->type, slice_of(p->message, ret->message_bytes), &p->bump, ret_msg, &err) < 0) {
+    if (wire_decode(ret->type, slice_of(p->message, ret->message_bytes), &p->bump, ret_msg, &err) <
+        0) {
         (void)fprintf(stderr, "peer: the daemon sent a bad message: %s\n", err.msg);
         abort();
     }

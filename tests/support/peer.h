@@ -18,7 +18,10 @@ void peer_close(struct peer_client *p);
 void peer_hello(struct peer_client *p);
 /* False when the daemon has closed meanwhile. */
 bool peer_send_raw(struct peer_client *p, const void *data, size_t bytes);
-bool peer_send(struct peer_client *p, enum wire_type type, uint32_t request, const union wire_msg *msg,
+bool peer_send(struct peer_client *p,
+               enum wire_type type,
+               uint32_t request,
+               const union wire_msg *msg,
                struct slice payload);
 /* The next frame; payload is read and dropped. False: closed, or nothing within timeout_ms. */
 bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union wire_msg *ret_msg);

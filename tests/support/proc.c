@@ -69,7 +69,9 @@ static char **proc_env(const char *const *more)
         env[at++] = (char *)(uintptr_t)*m;
     }
     for (char **e = environ; *e != NULL; e++) {
-        env[at++] = *e;
+        if (strncmp(*e, "BXFI_", 5) != 0) { /* Criterion's word to its worker */
+            env[at++] = *e;
+        }
     }
     return env;
 }

@@ -1,11 +1,10 @@
 #include "support/sample.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <criterion/criterion.h>
 
 static int sample_put_tensors(const struct sample_tensors *t, struct cairn_writer *w)
 {
@@ -60,7 +59,7 @@ void sample_init(struct sample *s, struct sample_tensors model, struct sample_te
     s->memory_bytes = model_bytes + optimizer.count * optimizer.tensor_bytes;
     s->memory =
         mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq(s->memory, MAP_FAILED, "no memory for %" PRIu64 " bytes", s->memory_bytes);
+    assert(s->memory != MAP_FAILED);
     s->model.at = s->memory;
     s->optimizer.at = s->memory + model_bytes;
     s->trainer = (struct cairn_trainer){

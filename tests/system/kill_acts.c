@@ -297,7 +297,7 @@ void act_play(struct matrix *m, const struct act *a)
     if (!reached) {
         stage_end_run(&m->stage);
     } else if (a->victim == KILL_DAEMON) {
-        stage_check_store(&m->stage);
+        stage_check_store(&m->stage, true);
     }
 }
 

@@ -253,12 +253,12 @@ void stage_fini(struct stage *s)
     tmp_remove(s->dir);
 }
 
-void stage_check_store(struct stage *s)
+void stage_check_store(struct stage *s, bool killed)
 {
     if (s->options.spoil_segment && s->commits > 0) {
         check_spoil_segment(s->daemon.data);
     }
-    int rc = daemon_fsck(&s->daemon);
+    int rc = daemon_fsck(&s->daemon, killed);
     s->fscks++;
     if (rc != 0) {
         daemon_show_log(&s->daemon);
@@ -282,7 +282,7 @@ void stage_end_run(struct stage *s)
     if (stage_runs(&s->daemon.proc)) {
         cr_assert_eq(daemon_stop(&s->daemon), 0);
     }
-    stage_check_store(s);
+    stage_check_store(s, false);
     stage_remove_run(s);
     s->runs_ended++;
     stage_begin_run(s);

@@ -83,8 +83,8 @@ stage_next(struct stage *s, uint64_t timeout_ns, const struct hold *hold, struct
 void stage_kill(struct stage *s, enum kill_side side);
 void stage_note_lines(struct stage *s);
 
-/* The daemon is dead: the store is whole. */
-void stage_check_store(struct stage *s);
+/* The daemon is dead (killed, or stopped in good order): the store is whole. */
+void stage_check_store(struct stage *s, bool killed);
 /* The trainer ended by itself: it must have ended well and with the digest of the undisturbed one.
  * Stops the daemon, checks the store, and prepares the next run. */
 void stage_end_run(struct stage *s);

@@ -4,7 +4,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../support/expect.sh
 . "$here/../support/expect.sh"
-me=$(id -un)
+me=$(id -un 2>/dev/null) || true # a uid without a name is its number
 
 # A daemon on ./$1 until daemon_stop; CAIRN_SOCKET says where.
 mkfifo up
@@ -13,7 +13,7 @@ daemon_start() {
     "$CAIRN" exec --data "$1" -- sh -c 'echo "$CAIRN_SOCKET" >socket; exec "$PROBE" until-term 0 up' \
         2>daemon.err &
     exec_pid=$!
-    read -r _ <up
+    read -r -t 90 _ <>up
     CAIRN_SOCKET=$(cat socket)
     export CAIRN_SOCKET
 }
@@ -147,10 +147,12 @@ json 1 boundaries
 json 2 boundaries 0 seq
 expect 3 "$CAIRN" log demo@seq:99
 expect 4 "$CAIRN" log demo@nonsense
-expect 4 "$CAIRN" log 'no/such/name'
+expect 4 "$CAIRN" log 'bad!name'
 for name in "$me/demo" "$(id -u)/demo" "demo@id:$save_id" "demo@20"; do
     expect 0 "$CAIRN" log "$name"
 done
+
+expect 3 "$CAIRN" log no-such-user/demo
 
 # ---- show
 expect 0 "$CAIRN" show demo@seq:1
@@ -161,6 +163,7 @@ has out "model/layer1.weight"
 has out "[512,512]"
 has out "state/minus zero"
 has out "-0.0"
+has out '\x1b[31m'
 hasnt out $'\033'
 expect 0 "$CAIRN" show demo 'model/'
 has out model/layer1.weight

@@ -241,7 +241,6 @@ static void fake_find(struct fake *f, struct fake_conn *c, uint32_t request, con
         const struct fake_boundary *b = fake_by_id(f, find->save_id);
         bool held = b != NULL && c->held == b;
         msg.found.state = b == NULL ? SAVE_NONE : held ? SAVE_SEALED : SAVE_COMMITTED;
-        msg.found.state = f->hide != SAVE_NONE ? f->hide : msg.found.state;
         msg.found.seq = b == NULL || held ? 0 : b->row.seq;
         fake_reply(f, c, WIRE_FOUND, request, msg);
         return;
@@ -531,9 +530,15 @@ static void fake_release_held(struct fake *f)
         if (c->fd >= 0 && c->held != NULL) {
             struct fake_boundary *b = c->held;
             c->held = NULL;
-            fake_committed(f, c, c->held_request, b);
+            if (f->held_code != 0) {
+                fake_refuse(f, c, c->held_request, f->held_code, false);
+            } else {
+                fake_committed(f, c, c->held_request, b);
+            }
         }
     }
+    uint64_t one = 1;
+    (void)!write(f->released_fd, &one, sizeof one);
 }
 
 static void *fake_main(void *arg)
@@ -574,6 +579,7 @@ void fake_resume(struct fake *f)
     (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", f->path);
     f->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     f->wake_fd = eventfd(0, EFD_CLOEXEC);
+    f->released_fd = eventfd(0, EFD_CLOEXEC);
     if (bind(f->listen_fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(f->listen_fd, 8) < 0 ||
         pthread_create(&f->thread, NULL, fake_main, f) != 0) {
         abort();
@@ -615,6 +621,7 @@ void fake_pause(struct fake *f)
     }
     (void)close(f->listen_fd);
     (void)close(f->wake_fd);
+    (void)close(f->released_fd);
     (void)unlink(f->path);
 }
 
@@ -631,8 +638,15 @@ void fake_stop(struct fake *f)
 
 void fake_release(struct fake *f)
 {
+    uint64_t word = 0;
     atomic_store(&f->release, true);
     fake_wake(f);
+    (void)!read(f->released_fd, &word, sizeof word);
+}
+
+void fake_forget_newest(struct fake *f)
+{
+    fake_boundary_free(f->boundaries[--f->count]);
 }
 
 unsigned fake_seen(struct fake *f, uint32_t type)

@@ -72,7 +72,8 @@ struct fake {
     atomic_uint seen[FAKE_TYPES]; /* frames received, by type */
     atomic_uint connections, bad; /* bad: frames that a client may not send like that */
     atomic_bool release;
-    enum save_state hide; /* FIND by save id says this; NONE: the truth */
+    int released_fd; /* eventfd: the answer is sent */
+    int held_code; /* a held save fails with this when it is released; 0: it is committed */
     struct fake_conn conns[FAKE_CONNS];
     struct fake_boundary *boundaries[FAKE_BOUNDARIES]; /* index = seq - 1 */
     uint64_t count;
@@ -85,7 +86,10 @@ void fake_stop(struct fake *f); /* joins, frees, removes the socket */
 /* Stop answering, and be gone; what was stored stays for fake_resume. */
 void fake_pause(struct fake *f);
 void fake_resume(struct fake *f);
+/* Answer what was held; back when it is sent. */
 void fake_release(struct fake *f);
+/* The newest boundary was never committed. Only while it is paused. */
+void fake_forget_newest(struct fake *f);
 unsigned fake_seen(struct fake *f, uint32_t type);
 
 #endif

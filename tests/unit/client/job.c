@@ -8,11 +8,11 @@
 void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed)
 {
     uint64_t x = seed * 2654435761u + 88172645463325252u;
-    for (uint64_t i = 0; i < bytes; i++) {
+    for (uint64_t i = 0; i < bytes; i += sizeof x) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        to[i] = (uint8_t)(x >> 32);
+        memcpy(to + i, &x, bytes - i < sizeof x ? bytes - i : sizeof x);
     }
 }
 

@@ -1,8 +1,8 @@
 #include "sample.h"
 
-#include "record/digest.h"
-
 #include <cairn/record.h>
+
+#include "record/digest.h"
 
 struct digest sample_digest(uint8_t seed)
 {

@@ -1,12 +1,11 @@
-#include "wire/bump.h"
-
-#include "cairn.pb-c.h"
-#include "support/case.h"
-#include "wire/codec_int.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cairn.pb-c.h"
+#include "support/case.h"
+#include "wire/bump.h"
+#include "wire/codec_int.h"
 
 CASE(bump, hands_out_aligned_memory)
 {
@@ -63,9 +62,9 @@ CASE(bump, keeps_one_block)
     bump_fini(&b);
 }
 
-/* What the cap is for: `count` empty sub-messages are two bytes each on the wire and far more in memory.
- * The decoder refuses them before it unpacks; this goes to protobuf-c directly. STATUS_INFO's
- * sentences are the plainest repeated field; everything required is there. */
+/* What the cap is for: `count` empty sub-messages are two bytes each on the wire and far more in
+ * memory. The decoder refuses them before it unpacks; this goes to protobuf-c directly.
+ * STATUS_INFO's sentences are the plainest repeated field; everything required is there. */
 CASE(bump, a_megabyte_of_empty_values_is_refused)
 {
     const size_t bytes = 1 << 20;
@@ -111,8 +110,7 @@ CASE(bump, a_megabyte_of_empty_messages_is_refused)
     struct bump b;
     bump_init(&b, wire_bump_cap((uint32_t)bytes));
     ProtobufCAllocator allocator = codec_allocator(&b);
-    cr_assert_null(
-        protobuf_c_message_unpack(&cairn__seal__descriptor, &allocator, bytes, message));
+    cr_assert_null(protobuf_c_message_unpack(&cairn__seal__descriptor, &allocator, bytes, message));
     cr_assert(b.exhausted);
     cr_assert_leq(b.used_bytes, wire_bump_cap((uint32_t)bytes));
     bump_fini(&b);

@@ -1,10 +1,9 @@
 /* Every message type, there and back, except those that carry parts of a record
  * (test_codec_record.c). */
-#include "wire/codec.h"
+#include <string.h>
 
 #include "support/case.h"
-
-#include <string.h>
+#include "wire/codec.h"
 
 static struct wire_buf codec_buf;
 static struct bump codec_bump;
@@ -91,15 +90,13 @@ CASE(codec, error_always_encodes)
     for (size_t i = 0; i < sizeof text; i += 2) {
         memcpy(text + i, "\xC3\xA9", 2);
     }
-    union wire_msg in = { .error = { 999,
-                                     99,
-                                     slice_of(text, sizeof text),
-                                     slice_of(text, sizeof text),
-                                     false } };
+    union wire_msg in = {
+        .error = { 999, 99, slice_of(text, sizeof text), slice_of(text, sizeof text), false }
+    };
     bump_init(&codec_bump, 1 << 20);
     cr_assert_eq(wire_encode(WIRE_ERROR, 1, &in, 0, &codec_buf, &err), 0);
-    struct slice message = slice_of(codec_buf.data + FRAME_PREFIX_BYTES,
-                                    codec_buf.bytes - FRAME_PREFIX_BYTES);
+    struct slice message =
+        slice_of(codec_buf.data + FRAME_PREFIX_BYTES, codec_buf.bytes - FRAME_PREFIX_BYTES);
     cr_assert_eq(wire_decode(WIRE_ERROR, message, &codec_bump, &out, &err), 0, "%s", err.msg);
     cr_assert_eq(out.error.code, CAIRN_EINTERNAL);
     cr_assert_eq(out.error.component, 0);
@@ -230,9 +227,8 @@ CASE(codec, verify)
     in = (union wire_msg){ .verify = { .run = slice_str("r"), .selector = slice_str("") } };
     codec_there_and_back(WIRE_VERIFY, &in, &out);
     cr_assert_not(out.verify.whole_run); /* the newest is not the whole run */
-    in = (union wire_msg){
-        .finding = { 7, COMPONENT_STATE, slice_str("a b"), slice_str("flipped") }
-    };
+    in = (union wire_msg){ .finding = {
+                               7, COMPONENT_STATE, slice_str("a b"), slice_str("flipped") } };
     codec_there_and_back(WIRE_FINDING, &in, &out);
     cr_assert(out.finding.seq == 7 && out.finding.component == COMPONENT_STATE);
     codec_text_is(out.finding.path, "a b");
@@ -291,8 +287,8 @@ CASE(codec, status)
     struct err err = { 0 };
     codec_buf.bytes = 0;
     cr_assert_eq(wire_encode(WIRE_STATUS_INFO, 1, &in, 0, &codec_buf, &err), 0);
-    struct slice message = slice_of(codec_buf.data + FRAME_PREFIX_BYTES,
-                                    codec_buf.bytes - FRAME_PREFIX_BYTES);
+    struct slice message =
+        slice_of(codec_buf.data + FRAME_PREFIX_BYTES, codec_buf.bytes - FRAME_PREFIX_BYTES);
     cr_assert_eq(wire_decode(WIRE_STATUS_INFO, message, &codec_bump, &out, &err), 0);
     cr_assert_eq(out.status_info.attention_count, 16);
     codec_done();

@@ -1,18 +1,16 @@
 /* The messages that carry parts of a record, with awkward values. */
-#include "internal/ckd.h"
-#include "record/digest.h"
-#include "record/dtype.h"
-#include "record/rules.h"
-#include "wire/codec.h"
-
-#include "sample.h"
-#include "support/case.h"
-
+#include <cairn/record.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/record.h>
+#include "internal/ckd.h"
+#include "record/digest.h"
+#include "record/dtype.h"
+#include "record/rules.h"
+#include "sample.h"
+#include "support/case.h"
+#include "wire/codec.h"
 
 static struct wire_buf codec_buf;
 static struct bump codec_bump;
@@ -119,7 +117,8 @@ CASE(codec_record, found)
     codec_done();
 }
 
-/* As many of the smallest labels as there may be: the worst ratio of memory to bytes that is legal. */
+/* As many of the smallest labels as there may be: the worst ratio of memory to bytes that is legal.
+ */
 CASE(codec_record, found_at_its_fullest)
 {
     static struct boundary list[LIMIT_FIND];
@@ -163,7 +162,8 @@ CASE(codec_record, chunks)
     codec_done();
 }
 
-/* ---- entries ------------------------------------------------------------------------------------- */
+/* ---- entries
+ * ------------------------------------------------------------------------------------- */
 
 static void codec_same_entry(const struct entry *a, const struct entry *b)
 {
@@ -195,13 +195,12 @@ static void codec_entries(const struct entry *entries, uint32_t count)
     cr_assert_eq(codec_message().bytes, bytes);
 }
 
-static struct entry codec_bits(const char *path, enum entry_kind kind, const void *bits,
-                               size_t bytes)
+static struct entry
+codec_bits(const char *path, enum entry_kind kind, const void *bits, size_t bytes)
 {
-    struct entry e = { .path = slice_str(path),
-                       .kind = kind,
-                       .bytes = bytes,
-                       .value = slice_of(bits, bytes) };
+    struct entry e = {
+        .path = slice_str(path), .kind = kind, .bytes = bytes, .value = slice_of(bits, bytes)
+    };
     sample_redigest(&e);
     return e;
 }
@@ -305,8 +304,7 @@ CASE(codec_record, one_large_entry_fits)
     big.id = 1;
     codec_entries(&big, 1);
     /* A page is cut before LIMIT_ENTRIES_BYTES; then this one still goes in. */
-    cr_assert_lt(wire_entry_bytes(&big) + 16,
-                 wire_type_limits(WIRE_ENTRIES)->message_max_bytes);
+    cr_assert_lt(wire_entry_bytes(&big) + 16, wire_type_limits(WIRE_ENTRIES)->message_max_bytes);
     static struct entry page[64];
     uint32_t count = 0;
     size_t bytes = 0;
@@ -338,7 +336,8 @@ CASE(codec_record, too_much_does_not_encode)
     for (size_t i = 0; i < 20; i++) {
         page[i] = codec_bits("p", ENTRY_BYTES, value, sizeof value);
     }
-    union wire_msg in = { .entries = { .component = COMPONENT_STATE, .entries = page, .count = 20 } };
+    union wire_msg in = { .entries = {
+                              .component = COMPONENT_STATE, .entries = page, .count = 20 } };
     cr_assert_eq(wire_encode(WIRE_ENTRIES, 1, &in, 0, &codec_buf, &err), -CAIRN_EINVAL);
     cr_assert_eq(codec_buf.bytes, 0);
     cr_assert_not_null(strstr(err.msg, "ENTRIES"));
@@ -362,7 +361,9 @@ CASE(codec_record, damaged_messages)
 {
     unsigned seed = 99173;
     unsigned state = seed;
-    struct entry entries[3] = { sample_tensor("one"), sample_tensor("two"), sample_tensor("three") };
+    struct entry entries[3] = { sample_tensor("one"),
+                                sample_tensor("two"),
+                                sample_tensor("three") };
     struct boundary b = sample_boundary();
     const union wire_msg in[2] = {
         { .entries = { .component = COMPONENT_MODEL, .entries = entries, .count = 3 } },
@@ -382,8 +383,8 @@ CASE(codec_record, damaged_messages)
         for (unsigned n = 1 + (unsigned)rand_r(&state) % 3; n > 0; n--) {
             copy[(size_t)rand_r(&state) % message.bytes] = (uint8_t)rand_r(&state);
         }
-        size_t bytes = rand_r(&state) % 4 == 0 ? (size_t)rand_r(&state) % message.bytes
-                                               : message.bytes;
+        size_t bytes =
+            rand_r(&state) % 4 == 0 ? (size_t)rand_r(&state) % message.bytes : message.bytes;
         uint8_t *exact = malloc(bytes + 1);
         cr_assert_not_null(exact);
         memcpy(exact, copy, bytes);

@@ -1,12 +1,10 @@
 /* The golden values were computed by another program from the byte strings of PROTOCOL.md. */
-#include "record/digest.h"
-
-#include "sample.h"
-#include "support/case.h"
-
+#include <cairn/record.h>
 #include <stdlib.h>
 
-#include <cairn/record.h>
+#include "record/digest.h"
+#include "sample.h"
+#include "support/case.h"
 
 static void digest_is(struct digest d, const char *hex)
 {
@@ -37,8 +35,10 @@ CASE(digest, of_chunks)
     digest_is(digest_of_chunks(NULL, 0), "99aa06d3014798d86001c324468d497f");
 }
 
-static struct digest digest_component_of(enum component component, const char *type,
-                                         const struct entry *entries, size_t count)
+static struct digest digest_component_of(enum component component,
+                                         const char *type,
+                                         const struct entry *entries,
+                                         size_t count)
 {
     struct component_digest *d = component_digest_new(component, slice_str(type));
     cr_assert_not_null(d);

@@ -1,10 +1,8 @@
-#include "record/dtype.h"
-
-#include "support/case.h"
-
+#include <cairn/record.h>
 #include <string.h>
 
-#include <cairn/record.h>
+#include "record/dtype.h"
+#include "support/case.h"
 
 /* Written down here a second time on purpose: the table is a contract with every stored record. */
 static const struct {
@@ -12,17 +10,17 @@ static const struct {
     const char *name;
     uint32_t bits;
 } dtypes[] = {
-    { 1, "F64", 64 },        { 2, "F32", 32 },          { 3, "FLEX32", 32 },
-    { 4, "F16", 16 },        { 5, "BF16", 16 },         { 6, "F8_E4M3FN", 8 },
-    { 7, "F8_E5M2", 8 },     { 8, "F8_E4M3FNUZ", 8 },   { 9, "F8_E5M2FNUZ", 8 },
-    { 10, "F8_E8M0FNU", 8 }, { 11, "F8_UE4M3", 8 },     { 12, "F6_E2M3", 6 },
-    { 13, "F6_E3M2", 6 },    { 14, "F4_E2M1", 4 },      { 20, "I64", 64 },
-    { 21, "I32", 32 },       { 22, "I16", 16 },         { 23, "I8", 8 },
-    { 24, "U64", 64 },       { 25, "U32", 32 },         { 26, "U16", 16 },
-    { 27, "U8", 8 },         { 30, "BOOL", 8 },         { 31, "BOOL_U8", 8 },
-    { 32, "BOOL_U32", 32 },  { 40, "C32", 32 },         { 41, "C64", 64 },
-    { 42, "C128", 128 },     { 50, "QFLOAT", 0 },       { 60, "QINT8", 8 },
-    { 61, "QUINT8", 8 },     { 62, "QINT32", 32 },      { 63, "QUINT4X2", 4 },
+    { 1, "F64", 64 },        { 2, "F32", 32 },        { 3, "FLEX32", 32 },
+    { 4, "F16", 16 },        { 5, "BF16", 16 },       { 6, "F8_E4M3FN", 8 },
+    { 7, "F8_E5M2", 8 },     { 8, "F8_E4M3FNUZ", 8 }, { 9, "F8_E5M2FNUZ", 8 },
+    { 10, "F8_E8M0FNU", 8 }, { 11, "F8_UE4M3", 8 },   { 12, "F6_E2M3", 6 },
+    { 13, "F6_E3M2", 6 },    { 14, "F4_E2M1", 4 },    { 20, "I64", 64 },
+    { 21, "I32", 32 },       { 22, "I16", 16 },       { 23, "I8", 8 },
+    { 24, "U64", 64 },       { 25, "U32", 32 },       { 26, "U16", 16 },
+    { 27, "U8", 8 },         { 30, "BOOL", 8 },       { 31, "BOOL_U8", 8 },
+    { 32, "BOOL_U32", 32 },  { 40, "C32", 32 },       { 41, "C64", 64 },
+    { 42, "C128", 128 },     { 50, "QFLOAT", 0 },     { 60, "QINT8", 8 },
+    { 61, "QUINT8", 8 },     { 62, "QINT32", 32 },    { 63, "QUINT4X2", 4 },
     { 64, "QUINT2X4", 2 },   { 70, "OPAQUE", 0 },
 };
 

@@ -1,11 +1,10 @@
-#include "internal/err.h"
-
-#include "base/utf8.h"
-#include "support/case.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/utf8.h"
+#include "internal/err.h"
+#include "support/case.h"
 
 CASE(err, set_wrap_errno)
 {

@@ -1,8 +1,4 @@
 /* The process under test is a forked child: failpoints are read once per process. */
-#include "internal/fault.h"
-
-#include "support/case.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +8,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "internal/fault.h"
+#include "support/case.h"
 
 #ifndef CAIRN_FAILPOINTS
 
@@ -108,8 +107,8 @@ CASE(fault, pretends_errors)
 
 CASE(fault, refuses_what_it_cannot_read)
 {
-    static const char *const bad[] = { "x",          "x:burn", "x:kill:0", "x:kill:2z",
-                                       "x:hold=",    ":",      "x:",       "a:kill,b" };
+    static const char *const bad[] = { "x",       "x:burn", "x:kill:0", "x:kill:2z",
+                                       "x:hold=", ":",      "x:",       "a:kill,b" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int status = fault_wait(fault_child(bad[i], NULL, fault_thrice));
         cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s", bad[i]);

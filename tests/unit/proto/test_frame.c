@@ -1,10 +1,9 @@
-#include "wire/frame.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "support/case.h"
 #include "wire/codec.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "wire/frame.h"
 
 static const struct frame frame_data = {
     .type = WIRE_DATA, .request = 0x01020304, .message_bytes = 2, .payload_bytes = 0x123456

@@ -1,9 +1,8 @@
-#include "record/layout.h"
+#include <stdlib.h>
 
 #include "internal/ckd.h"
+#include "record/layout.h"
 #include "support/case.h"
-
-#include <stdlib.h>
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
@@ -56,9 +55,9 @@ CASE(layout, own_chunks)
     struct layout *l = layout_new();
     bool is_inline = true;
     layout_begin(l, COMPONENT_OPTIMIZER);
-    struct place a = layout_put(l, 4 * MIB, false);       /* exactly the limit: its own */
-    struct place b = layout_put(l, 8 * MIB, false);       /* exactly one */
-    struct place c = layout_put(l, 8 * MIB + 1, false);   /* two */
+    struct place a = layout_put(l, 4 * MIB, false);     /* exactly the limit: its own */
+    struct place b = layout_put(l, 8 * MIB, false);     /* exactly one */
+    struct place c = layout_put(l, 8 * MIB + 1, false); /* two */
     struct place d = layout_put(l, 20 * MIB + 5, true);
     layout_end(l, &is_inline);
     cr_assert_not(is_inline);
@@ -197,8 +196,8 @@ CASE(layout, limit_of_chunks)
     (void)layout_free(l);
 }
 
-/* Whatever is put, in whatever order: chunks are disjoint, start on pages, hold what they say, and the
- * region is as large as what lies in it. */
+/* Whatever is put, in whatever order: chunks are disjoint, start on pages, hold what they say, and
+ * the region is as large as what lies in it. */
 CASE(layout, random_sequences_keep_the_rules)
 {
     unsigned seed = 20240611;
@@ -210,7 +209,8 @@ CASE(layout, random_sequences_keep_the_rules)
             bool is_inline = true;
             layout_begin(l, (enum component)c);
             for (int n = rand_r(&state) % 20; n > 0; n--) {
-                uint64_t bytes = 1 + ((uint64_t)rand_r(&state) >> (rand_r(&state) % 28)) % (20 * MIB);
+                uint64_t bytes =
+                    1 + ((uint64_t)rand_r(&state) >> (rand_r(&state) % 28)) % (20 * MIB);
                 struct place p = layout_put(l, bytes, rand_r(&state) % 2 == 0);
                 const struct layout_chunk *at = layout_chunk_at(l, p.first);
                 cr_assert_eq(p.region, at->region_offset + p.offset, "seed %u", seed);

@@ -1,5 +1,4 @@
 #include "record/record.h"
-
 #include "support/case.h"
 
 CASE(record, names)

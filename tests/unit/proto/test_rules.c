@@ -1,5 +1,4 @@
 #include "record/rules.h"
-
 #include "sample.h"
 #include "support/case.h"
 

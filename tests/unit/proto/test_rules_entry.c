@@ -1,15 +1,14 @@
+#include <cairn/record.h>
+
 #include "record/digest.h"
 #include "record/rules.h"
-
 #include "sample.h"
 #include "support/case.h"
 
-#include <cairn/record.h>
-
 static const uint64_t seven = 7;
 
-static void entry_refused(enum component component, const struct entry *e, int code,
-                          const char *word)
+static void
+entry_refused(enum component component, const struct entry *e, int code, const char *word)
 {
     struct err err = { 0 };
     cr_assert_eq(rules_entry(component, e, &err), code, "%s: %s", word, err.msg);
@@ -292,7 +291,8 @@ CASE(rules_entry, window)
     entry_refused(COMPONENT_WINDOW, &e, -CAIRN_EWINDOW, "window");
 }
 
-/* ---- order: E17 (a key twice), E19 (ids as unsigned numbers) -------------------------------------- */
+/* ---- order: E17 (a key twice), E19 (ids as unsigned numbers)
+ * -------------------------------------- */
 
 static struct entry entry_key(const char *path, bool has_id, uint64_t id)
 {
@@ -315,8 +315,8 @@ static void entry_ordered(enum component component, const struct entry *e, size_
 CASE(entry_cmp, orders)
 {
     const struct entry by_path[] = {
-        entry_key("a", true, 9),   entry_key("a.b", false, 0),       entry_key("a/b", true, 1),
-        entry_key("aa", true, 0),  entry_key("b", false, 0),         entry_key("\xC3\xA9", true, 5),
+        entry_key("a", true, 9),  entry_key("a.b", false, 0), entry_key("a/b", true, 1),
+        entry_key("aa", true, 0), entry_key("b", false, 0),   entry_key("\xC3\xA9", true, 5),
     };
     const struct entry by_id[] = {
         entry_key("a", false, 0),
@@ -328,9 +328,11 @@ CASE(entry_cmp, orders)
         entry_key("a", true, UINT64_C(1) << 63),
         entry_key("a", true, UINT64_MAX),
     };
-    static const enum component paths[] = { COMPONENT_MODEL, COMPONENT_SCHEDULER, COMPONENT_STATE,
-                                            COMPONENT_WINDOW };
-    static const enum component ids[] = { COMPONENT_OPTIMIZER, COMPONENT_GRADIENTS,
+    static const enum component paths[] = {
+        COMPONENT_MODEL, COMPONENT_SCHEDULER, COMPONENT_STATE, COMPONENT_WINDOW
+    };
+    static const enum component ids[] = { COMPONENT_OPTIMIZER,
+                                          COMPONENT_GRADIENTS,
                                           COMPONENT_DTYPES };
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         entry_ordered(paths[i], by_path, sizeof by_path / sizeof by_path[0]);

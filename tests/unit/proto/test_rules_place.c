@@ -1,6 +1,5 @@
 #include "record/digest.h"
 #include "record/rules.h"
-
 #include "sample.h"
 #include "support/case.h"
 

@@ -1,5 +1,4 @@
 #include "record/selector.h"
-
 #include "support/case.h"
 
 static struct selector selector_ok(const char *text)
@@ -74,12 +73,13 @@ CASE(selector, refuses)
     cr_assert_eq(selector_parse(slice_of(longer, sizeof longer), &s, NULL), -CAIRN_EINVAL);
 }
 
-static void selector_check_split(const char *text, const char *user, const char *run,
-                                 const char *selector)
+static void
+selector_check_split(const char *text, const char *user, const char *run, const char *selector)
 {
     struct slice got[3];
     struct err err = { 0 };
-    cr_assert_eq(selector_split(slice_str(text), &got[0], &got[1], &got[2], &err), 0, "%s", err.msg);
+    cr_assert_eq(
+        selector_split(slice_str(text), &got[0], &got[1], &got[2], &err), 0, "%s", err.msg);
     cr_assert_eq(slice_cmp(got[0], slice_str(user)), 0, "user of %s", text);
     cr_assert_eq(slice_cmp(got[1], slice_str(run)), 0, "run of %s", text);
     cr_assert_eq(slice_cmp(got[2], slice_str(selector)), 0, "selector of %s", text);

@@ -1,11 +1,11 @@
-/* What a manifest refuses. Pure memory, but it runs with the rest. */
+/* What a manifest refuses. */
 #include "fixture.h"
 
 #include <cairn/record.h>
 
 #include <stdlib.h>
 
-/* Feed a record after `spoil` changed it; the refusal must come, with this code and text. */
+/* Feed a spoiled record; the refusal must come, with this code and text. */
 static void refused(struct rec *r, int code, const char *text)
 {
     struct st_manifest *m = NULL;
@@ -96,13 +96,19 @@ CASE(manifest, refuses_a_wrong_digest)
 
 CASE(manifest, refuses_a_chunk_that_nobody_uses)
 {
+    /* Two tensors of the same bytes, both said to lie in the first one's chunk. */
     struct rec *r = rec_new(1, 1);
-    rec_floats(r, COMPONENT_MODEL, "a", 30000);
-    rec_floats(r, COMPONENT_OPTIMIZER, "b", 30000);
+    rec_floats(r, COMPONENT_MODEL, "a", LIMIT_CHUNK_BYTES / 4);
+    rec_floats(r, COMPONENT_MODEL, "b", LIMIT_CHUNK_BYTES / 4);
+    memcpy(r->values[COMPONENT_MODEL][1], r->values[COMPONENT_MODEL][0], LIMIT_CHUNK_BYTES);
     rec_build(r);
-    r->counts[COMPONENT_OPTIMIZER] = 0;
-    refused(r, -CAIRN_EINVAL, "entries announced");
-    r = rec_new(1, 1);
+    r->entries[COMPONENT_MODEL][1].first_chunk = 0;
+    refused(r, -CAIRN_EINVAL, "no entry lies in chunk 1");
+}
+
+CASE(manifest, refuses_a_place_in_other_chunks)
+{
+    struct rec *r = rec_new(1, 1);
     rec_floats(r, COMPONENT_MODEL, "a", 2 * LIMIT_CHUNK_BYTES / 4);
     rec_floats(r, COMPONENT_MODEL, "b", LIMIT_CHUNK_BYTES / 4);
     rec_build(r);

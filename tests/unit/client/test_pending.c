@@ -1,0 +1,225 @@
+/* Saves that are started: sealed first, committed later, settled when the connection is lost. */
+#include "ground.h"
+
+#include <cairn/admin.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct cairn_pending *started(struct ground *g, uint64_t step)
+{
+    struct cairn_record *r = NULL;
+    struct cairn_pending *p = NULL;
+    cr_assert_eq(ground_capture(g, 0, &r), 0);
+    cr_assert_eq(cairn_save_start(g->c, &r, &(struct cairn_save_args){ .step = step }, &p), 0, "%s",
+                 cairn_error(g->c));
+    cr_assert_null(r);
+    cr_assert_not_null(p);
+    return p;
+}
+
+CASE(pending, is_sealed_then_committed)
+{
+    struct ground g;
+    struct cairn_boundary b;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
+    struct cairn_pending *p = started(&g, 1);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b), -CAIRN_EBUSY);
+    cr_assert_eq(cairn_save_wait(&p, 20, &b), -CAIRN_EBUSY);
+    cr_assert_not_null(p);
+    cr_assert_eq(g.fake.connections, 1, "to wait is no damage");
+    fake_release(&g.fake);
+    cr_assert_eq(cairn_save_wait(&p, 20000, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_null(p);
+    cr_assert_eq(b.seq, 1);
+    ground_check_newest(&g);
+    ground_down(&g);
+}
+
+/* Questions go on meanwhile; the next save waits for its turn. */
+CASE(pending, others_may_ask_and_the_next_save_waits)
+{
+    struct ground g;
+    struct cairn_boundary b;
+    enum cairn_save_state state = CAIRN_SAVE_NONE;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
+    struct cairn_pending *p = started(&g, 1);
+    struct cairn_record *r = NULL;
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0);
+    cr_assert_eq(cairn_record_info(r, &b), 0);
+    cr_assert_eq(cairn_save_find(g.c, b.save_id, &state, NULL), 0);
+    cr_assert_eq(cairn_save(g.c, &r, &(struct cairn_save_args){ .step = 2, .timeout_ms = 200 }, &b),
+                 -CAIRN_ETIMEDOUT);
+    cr_assert_eq(g.fake.connections, 1);
+    fake_release(&g.fake);
+    cr_assert_eq(cairn_save(g.c, &r, &(struct cairn_save_args){ .step = 2 }, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(b.seq, 2);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b), 0);
+    cr_assert_eq(b.seq, 1);
+    cr_assert_eq(g.fake.connections, 1);
+    ground_down(&g);
+}
+
+CASE(pending, a_refused_start_gives_the_record_back)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    struct cairn_pending *p = NULL;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_REFUSE, CAIRN_ENOSPC };
+    cr_assert_eq(ground_capture(&g, 0, &r), 0);
+    cr_assert_eq(cairn_save_start(g.c, &r, &(struct cairn_save_args){ .step = 1 }, &p), -CAIRN_ENOSPC, "%s",
+                 cairn_error(g.c));
+    cr_assert_not_null(r);
+    cr_assert_null(p);
+    cr_assert_eq(cairn_save_start(g.c, &r, &(struct cairn_save_args){ .step = 1 }, &p), 0);
+    cr_assert_eq(cairn_save_wait(&p, 20000, NULL), 0);
+    ground_down(&g);
+}
+
+/* Its commit fails after it was sealed, and nobody waits: the next call says so, once. */
+CASE(pending, a_failure_nobody_waited_for_is_told_by_the_next_call)
+{
+    struct ground g;
+    struct cairn_boundary b;
+    size_t count = 0;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
+    struct cairn_pending *p = started(&g, 1);
+    g.fake.held_code = CAIRN_EIO;
+    fake_release(&g.fake);
+    cr_assert_eq(cairn_find(g.c, "latest", 1, &b, &count), -CAIRN_EIO, "%s", cairn_error(g.c));
+    cr_assert_not_null(strstr(cairn_error(g.c), "started before"), "%s", cairn_error(g.c));
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "only once");
+    r = cairn_record_free(r);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b), -CAIRN_EIO, "and to who waits after all");
+    cr_assert_null(p);
+    ground_down(&g);
+}
+
+/* The daemon goes away between seal and commit, with or without having committed. */
+CASE(pending, a_lost_connection_is_settled_by_save_id)
+{
+    for (int kept = 0; kept < 2; kept++) {
+        struct ground g;
+        struct cairn_boundary b;
+        ground_up(&g);
+        job_fill(&g.job, 1);
+        ground_fill_chunks(&g, 2, 5000000);
+        g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
+        struct cairn_pending *p = started(&g, 1);
+        fake_pause(&g.fake);
+        if (!kept) {
+            fake_forget_newest(&g.fake);
+        }
+        cr_assert_eq(cairn_save_wait(&p, 50, &b), -CAIRN_EBUSY, "nobody is there");
+        fake_resume(&g.fake);
+        cr_assert_eq(cairn_save_wait(&p, 20000, &b), 0, "%s", cairn_error(g.c));
+        cr_assert_eq(b.seq, 1);
+        cr_assert_eq(fake_seen(&g.fake, WIRE_SEAL), kept ? 1 : 2);
+        ground_check_newest(&g);
+        ground_down(&g);
+    }
+}
+
+CASE(pending, a_lost_one_is_settled_before_the_next_save)
+{
+    struct ground g;
+    struct cairn_boundary b;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
+    struct cairn_pending *p = started(&g, 1);
+    fake_pause(&g.fake);
+    fake_forget_newest(&g.fake);
+    fake_resume(&g.fake);
+    cr_assert_eq(ground_save(&g, 0, 2, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(b.seq, 2);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(b.seq, 1);
+    ground_down(&g);
+}
+
+CASE(pending, outlives_the_handle)
+{
+    struct ground g;
+    struct cairn_boundary b;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    struct cairn_pending *done = started(&g, 1);
+    cr_assert_eq(cairn_set_timeout(g.c, 20000), 0);
+    struct cairn_pending *open = NULL;
+    g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 2, FAKE_HOLD, 0 };
+    open = started(&g, 2);
+    g.c = cairn_close(g.c);
+    cr_assert_eq(cairn_save_wait(&done, 0, &b), 0, "its end was seen before");
+    cr_assert_eq(cairn_save_wait(&open, 0, &b), -CAIRN_ECONN);
+    cr_assert_null(open);
+    ground_down(&g);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------------------------ */
+
+static int in_child(struct ground *g, struct cairn_record *captured, struct cairn_record *loaded)
+{
+    struct cairn_record *r = NULL;
+    const struct cairn_reader *reader = NULL;
+    const struct tensor *t = g->job.model.tensors[3];
+    uint64_t counter = 0;
+    struct cairn *own = NULL;
+    if (cairn_capture(g->c, &g->job.t, &r) != -CAIRN_EFORK ||
+        cairn_load(g->c, "latest", 0, &r) != -CAIRN_EFORK ||
+        cairn_save(g->c, &captured, &(struct cairn_save_args){ 0 }, NULL) != -CAIRN_EFORK ||
+        strstr(cairn_error(g->c), "fork") == NULL) {
+        return 1;
+    }
+    if (cairn_record_component(loaded, CAIRN_MODEL, &reader) != 0 ||
+        cairn_get_u64(reader, "counter", &counter) != 0 ||
+        cairn_get(reader, &t->entry, t->data) != -CAIRN_EFORK) {
+        return 2;
+    }
+    captured = cairn_record_free(captured); /* its region is not mapped here */
+    loaded = cairn_record_free(loaded);
+    g->c = cairn_close(g->c);
+    if (cairn_open(g->fake.path, "demo", &own) != 0) {
+        return 3;
+    }
+    own = cairn_close(own);
+    return 0;
+}
+
+CASE(fork, the_child_has_no_part_in_the_conversation)
+{
+    struct ground g;
+    struct cairn_record *captured = NULL;
+    struct cairn_record *loaded = NULL;
+    int status = -1;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    ground_fill_chunks(&g, 2, 5000000);
+    cr_assert_eq(ground_save(&g, 0, 1, NULL), 0);
+    cr_assert_eq(cairn_load(g.c, "latest", 0, &loaded), 0);
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &captured), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(in_child(&g, captured, loaded));
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child: status %x", (unsigned)status);
+    cr_assert_eq(cairn_save(g.c, &captured, &(struct cairn_save_args){ .step = 2 }, NULL), 0,
+                 "the parent goes on: %s", cairn_error(g.c));
+    loaded = cairn_record_free(loaded);
+    ground_check_newest(&g);
+    cr_assert_eq(g.fake.connections, 2, "the parent's and the child's own");
+    ground_down(&g);
+}

@@ -1,0 +1,25 @@
+/* raw.h: damage a closed store behind its back. */
+#ifndef TEST_STORE_RAW_H
+#define TEST_STORE_RAW_H
+
+#include "fixture.h"
+#include "store/key.h"
+
+/* Change the bytes of the nth row (from 0) of a database, below the trailer's protection. */
+void raw_flip(const struct fix *f, enum st_db db, unsigned nth, size_t byte);
+void raw_delete(const struct fix *f, enum st_db db, unsigned nth);
+/* A sound row, that is with a right trailer. */
+void raw_put(const struct fix *f, enum st_db db, const struct key *key, struct slice value);
+void raw_drop(const struct fix *f, enum st_db db); /* the whole database */
+unsigned raw_count(const struct fix *f, enum st_db db);
+/* The same in the catalogue. */
+void raw_put_catalogue(const struct fix *f, uint32_t uid, const char *name, struct slice value,
+                       bool sound);
+
+/* Files: flip a bit at an offset (negative: from the end); flip in every place that has `text`. */
+void raw_flip_file(const char *path, long long offset);
+unsigned raw_flip_text(const char *path, const char *text);
+void raw_truncate(const char *path, long long by);
+void raw_segment_path(const struct fix *f, unsigned id, char ret_path[1024]);
+
+#endif

@@ -1,0 +1,411 @@
+/* Rot and loss: whatever is planted is found, named, and never handed out as good. */
+#include "raw.h"
+
+#include "wire/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A store with two boundaries, seq 1 (two shared chunks) and seq 2 (three own chunks), closed. */
+static void plant(struct fix *f)
+{
+    struct err err = { .code = 0 };
+    struct rec *small = rec_small(100, 1);
+    struct rec *big = rec_big(200, 2, 3);
+    struct label label = { .name = slice_str("loss"), .value = slice_str("0.5") };
+    small->b.labels = &label;
+    small->b.label_count = 1;
+    fix_open(f);
+    cr_assert_eq(rec_save(small, f->run, &err), 0, "%s", err.msg);
+    cr_assert_eq(rec_save(big, f->run, &err), 0, "%s", err.msg);
+    cr_assert_eq(rec_verify(f->run, 1, NULL) + rec_verify(f->run, 2, NULL), 0);
+    fix_close(f);
+    fix_fsck_clean(f);
+    small = rec_free(small);
+    big = rec_free(big);
+}
+
+static void expect_verify(struct fix *f, uint64_t seq, uint64_t count, const char *expected)
+{
+    char text[1024];
+    fix_reopen(f);
+    cr_assert_eq(rec_verify(f->run, seq, text), count, "%s", text);
+    cr_assert_not_null(strstr(text, expected), "expected '%s', verify says:\n%s", expected, text);
+    fix_close(f);
+}
+
+static void expect_load(struct fix *f, uint64_t seq, enum component component)
+{
+    struct err err = { .code = 0 };
+    struct st_load *load = NULL;
+    fix_reopen(f);
+    cr_assert_eq(st_load_open(f->run, seq, &load, &err), -CAIRN_ECORRUPT, "%s", err.msg);
+    cr_assert_eq(err.component, (uint32_t)component, "%s", err.msg);
+    fix_close(f);
+}
+
+/* ---- payload ---------------------------------------------------------------------------------- */
+
+CASE(payload, flip_in_an_own_chunk_names_the_tensor)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    raw_segment_path(&f, 2, path);
+    raw_flip_file(path, 4096 + 2 * (8 << 20) + 1234);
+    expect_verify(&f, 2, 1, "seq 2 model 'big': chunk 2 in segment 0000000000000002 does not match");
+    fix_fsck_finds(&f, "seq 2: model: 'big': chunk 2");
+    fix_remove(&f);
+}
+
+CASE(payload, flip_in_a_shared_chunk_names_only_the_tensor_it_hits)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    raw_segment_path(&f, 1, path);
+    /* Chunk 0 is the model's: the weight, then at 120000 (aligned) the bias. */
+    raw_flip_file(path, 4096 + 120000 + 5);
+    expect_verify(&f, 1, 2, "model 'layer.0.bias': its bytes in chunk 0");
+    fix_fsck_finds(&f, "seq 1: model: shared chunk 0 does not match");
+    fix_remove(&f);
+}
+
+CASE(payload, what_is_read_is_the_damaged_chunk_not_an_error)
+{
+    struct fix f;
+    char path[1024];
+    struct err err = { .code = 0 };
+    struct st_load *load = NULL;
+    uint8_t *buffer = NULL;
+    cr_assert_eq(posix_memalign((void **)&buffer, 4096, 8 << 20), 0);
+    plant(&f);
+    raw_segment_path(&f, 2, path);
+    raw_flip_file(path, 4096 + 1234);
+    fix_reopen(&f);
+    cr_assert_eq(st_load_open(f.run, 2, &load, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_load_read(load, 0, buffer, &err), 0, "%s", err.msg);
+    const struct chunk *chunk = st_load_chunk(load, 0);
+    struct digest found = digest_bytes(buffer, chunk->bytes);
+    cr_assert_not(digest_equal(&found, &chunk->digest));
+    load = st_load_close(load);
+    fix_remove(&f);
+    free(buffer);
+}
+
+CASE(payload, truncated_segment_is_corrupt)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    raw_segment_path(&f, 2, path);
+    raw_truncate(path, 4 << 20);
+    expect_verify(&f, 2, 2, "chunk 2 in segment 0000000000000002 cannot be read");
+    fix_fsck_finds(&f, "segment 0000000000000002: ");
+    fix_remove(&f);
+}
+
+CASE(payload, missing_segment_is_corrupt)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    raw_segment_path(&f, 1, path);
+    cr_assert_eq(unlink(path), 0);
+    expect_load(&f, 1, COMPONENT_NONE);
+    expect_verify(&f, 1, 1, "segment");
+    fix_fsck_finds(&f, "boundary seq 1 needs segment 0000000000000001, which is missing");
+    fix_remove(&f);
+}
+
+CASE(payload, segment_pages_and_footer_are_checked)
+{
+    static const struct {
+        long long offset;
+        const char *expected;
+    } flips[] = { { 2, "without its magic" },
+                  { 100, "first or last page does not match its digest" },
+                  { -4096 + 25, "first or last page does not match its digest" },
+                  { -4096 + 3000, "first or last page does not match its digest" },
+                  { 4096 + 2 * 122880 + 30, "footer does not match its digest" } };
+    for (size_t i = 0; i < sizeof flips / sizeof flips[0]; i++) {
+        struct fix f;
+        char path[1024];
+        plant(&f);
+        raw_segment_path(&f, 1, path);
+        raw_flip_file(path, flips[i].offset);
+        fix_fsck_finds(&f, flips[i].expected);
+        fix_remove(&f);
+    }
+}
+
+CASE(payload, segment_of_another_run_is_noticed)
+{
+    struct fix f;
+    struct fix other;
+    char from[1024];
+    char to[1024];
+    plant(&f);
+    plant(&other);
+    raw_segment_path(&other, 1, from);
+    raw_segment_path(&f, 1, to);
+    cr_assert_eq(rename(from, to), 0);
+    fix_fsck_finds(&f, "belongs to another run");
+    fix_remove(&other);
+    fix_remove(&f);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+CASE(rows, a_flip_in_any_row_is_found)
+{
+    struct fix f;
+    plant(&f);
+    for (enum st_db db = DB_BOUNDARY; db < DB_PIN; db++) {
+        for (unsigned nth = 0; nth < raw_count(&f, db); nth++) {
+            char expected[64];
+            raw_flip(&f, db, nth, 3);
+            (void)snprintf(expected, sizeof expected, "row %s ", key_db_name(db));
+            fix_fsck_finds(&f, expected);
+            fix_fsck_finds(&f, "does not match its digest");
+            raw_flip(&f, db, nth, 3);
+        }
+    }
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+}
+
+CASE(rows, any_lost_row_is_found)
+{
+    struct fix f;
+    for (enum st_db db = DB_BOUNDARY; db < DB_PIN; db++) {
+        plant(&f);
+        unsigned count = raw_count(&f, db);
+        fix_remove(&f);
+        for (unsigned nth = 0; nth < count; nth++) {
+            char expected[64];
+            plant(&f);
+            raw_delete(&f, db, nth);
+            (void)snprintf(expected, sizeof expected,
+                           db == DB_BOUNDARY ? "which is no boundary" : "there is no row %s ",
+                           key_db_name(db));
+            fix_fsck_finds(&f, expected);
+            fix_remove(&f);
+        }
+    }
+}
+
+CASE(rows, damage_stops_a_load_and_names_the_component)
+{
+    struct fix f;
+    plant(&f);
+    /* Rows of component: seq 1 has head and page of each of five, but gradients has no page. */
+    raw_flip(&f, DB_COMPONENT, 2, 5);
+    expect_load(&f, 1, COMPONENT_OPTIMIZER);
+    raw_flip(&f, DB_COMPONENT, 2, 5);
+    raw_flip(&f, DB_COMPONENT, 3, 5);
+    expect_verify(&f, 1, 1, "seq 1 optimizer");
+    raw_flip(&f, DB_COMPONENT, 3, 5);
+    raw_flip(&f, DB_CHUNK, 1, 5);
+    expect_load(&f, 1, COMPONENT_OPTIMIZER);
+    raw_flip(&f, DB_CHUNK, 1, 5);
+    raw_flip(&f, DB_BOUNDARY, 0, 5);
+    expect_load(&f, 1, COMPONENT_NONE);
+    fix_remove(&f);
+}
+
+CASE(rows, rot_in_the_file_itself_is_found)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    fix_path(&f, "index/data.mdb", path);
+    cr_assert_gt(raw_flip_text(path, "layer.0.bias"), 0);
+    expect_verify(&f, 1, 1, "seq 1 model '': run 'run': row component seq 1 rank 0 model page 0");
+    fix_fsck_finds(&f, "does not match its digest");
+    fix_remove(&f);
+}
+
+CASE(rows, damaged_newest_is_corrupt_and_never_absent)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    plant(&f);
+    raw_flip(&f, DB_BOUNDARY, 1, 9);
+    cr_assert_eq(st_open(f.dir, NULL, &f.st, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_run_open(f.st, FIX_UID, slice_str("run"), true, &f.run, &err), -CAIRN_ECORRUPT);
+    cr_assert_not_null(strstr(err.msg, "run 'run'"), "%s", err.msg);
+    fix_close(&f);
+    raw_delete(&f, DB_BOUNDARY, 1);
+    err = (struct err){ .code = 0 };
+    cr_assert_eq(st_open(f.dir, NULL, &f.st, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_run_open(f.st, FIX_UID, slice_str("run"), true, &f.run, &err), -CAIRN_ECORRUPT);
+    fix_remove(&f);
+}
+
+CASE(rows, lost_meta_or_database_is_corrupt)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    plant(&f);
+    raw_delete(&f, DB_META, 2);
+    fix_fsck_finds(&f, "cannot be opened");
+    cr_assert_eq(st_open(f.dir, NULL, &f.st, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_run_open(f.st, FIX_UID, slice_str("run"), true, &f.run, &err), -CAIRN_ECORRUPT);
+    fix_remove(&f);
+    plant(&f);
+    raw_drop(&f, DB_REF);
+    fix_fsck_finds(&f, "database 'ref' is missing");
+    fix_remove(&f);
+}
+
+/* ---- a lost key never looks like "no such boundary" ---------------------------------------------- */
+
+CASE(rows, lost_index_rows_are_made_up_for)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    struct row_save save;
+    uint64_t seq = 0;
+    struct selector step = { .kind = SELECT_STEP, .number = 100 };
+    struct selector id = { .kind = SELECT_ID };
+    struct rec *r = rec_small(100, 1);
+    plant(&f);
+    raw_delete(&f, DB_STEP, 0);
+    while (raw_count(&f, DB_SAVEID) > 0) {
+        raw_delete(&f, DB_SAVEID, 0);
+    }
+    fix_reopen(&f);
+    memcpy(id.id, r->b.save_id, sizeof id.id);
+    cr_assert_eq(st_select(f.run, &step, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, 1);
+    cr_assert_eq(st_select(f.run, &id, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, 1);
+    cr_assert_eq(st_save_state(f.run, r->b.save_id, 0, &save, &err), 0);
+    cr_assert_eq(save.state, SAVE_COMMITTED);
+    cr_assert_eq(save.seq, 1);
+    fix_remove(&f);
+    r = rec_free(r);
+}
+
+CASE(rows, lost_chunk_rows_do_not_cost_the_segment)
+{
+    struct fix f;
+    char path[1024];
+    plant(&f);
+    raw_delete(&f, DB_CHUNK, 0);
+    raw_delete(&f, DB_CHUNK, 0);
+    expect_load(&f, 1, COMPONENT_MODEL);
+    raw_segment_path(&f, 1, path);
+    cr_assert_eq(access(path, F_OK), 0);
+    fix_remove(&f);
+}
+
+CASE(rows, index_that_names_another_boundary_is_corrupt)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    uint64_t seq = 0;
+    struct selector sel = { .kind = SELECT_STEP, .number = 555 };
+    struct key key = key_step(555, 1);
+    plant(&f);
+    raw_put(&f, DB_STEP, &key, slice_of(NULL, 0));
+    fix_fsck_finds(&f, "seq 1 is indexed as step 555, it is step 100");
+    fix_reopen(&f);
+    cr_assert_eq(st_select(f.run, &sel, &seq, &err), -CAIRN_ECORRUPT, "%s", err.msg);
+    fix_remove(&f);
+}
+
+/* ---- rows too many ---------------------------------------------------------------------------- */
+
+static void planted(enum st_db db, struct key key, struct slice value, const char *expected)
+{
+    struct fix f;
+    plant(&f);
+    raw_put(&f, db, &key, value);
+    fix_fsck_finds(&f, expected);
+    fix_remove(&f);
+}
+
+CASE(rows, dangling_rows_are_found)
+{
+    static const uint8_t id[16] = { 1, 2, 3 };
+    const struct slice none = slice_of(NULL, 0);
+    struct key chunk = key_chunk(1, 0);
+    planted(DB_STEP, key_step(7, 77), none, "a row of step is about seq 77");
+    planted(DB_REF, key_ref(1, 0, 77), none, "a row of ref is about seq 77");
+    planted(DB_REF, key_ref(1, 0, 2), none, "6 rows of ref, boundaries use 5 chunks");
+    planted(DB_REF, key_ref(9, 0, 2), none, "there is no row chunk segment 0000000000000009");
+    planted(DB_LABEL, key_label(77, slice_str("x")), none, "is about seq 77");
+    planted(DB_PIN, key_label(77, slice_str("x")), none, "is about seq 77");
+    planted(DB_MARK, key_label(77, none), none, "is about seq 77");
+    planted(DB_COMPONENT, key_component(77, 0, 1, 0), none, "a row of component is about seq 77");
+    planted(DB_COMPONENT, key_component(1, 0, 1, 9), none, "seq 1 has no page 9 of model");
+    planted(DB_COMPONENT, key_component(1, 3, 1, 0), none, "of rank 3");
+    planted(DB_DIGEST, key_digest(id, 9), key_slice(&chunk), "which has another digest");
+    planted(DB_LABEL, key_label(1, slice_str("loss")), slice_str("0.7"), "has another value");
+}
+
+static void planted_save(enum save_state state, uint64_t seq, const char *expected)
+{
+    static const uint8_t id[16] = { 1, 2, 3 };
+    struct row_save save = { .state = state, .seq = seq };
+    struct wire_buf b = { .data = NULL };
+    cr_assert_eq(row_save_encode(&save, &b, NULL), 0);
+    planted(DB_SAVEID, key_saveid(id, 0), slice_of(b.data, b.bytes), expected);
+    wire_buf_free(&b);
+}
+
+CASE(rows, save_ids_agree_with_boundaries)
+{
+    planted_save(SAVE_COMMITTED, 77, "a row of saveid is about seq 77");
+    planted_save(SAVE_COMMITTED, 1, "which has another");
+    planted_save(SAVE_PRUNED, 1, "was removed; it is there");
+    planted_save(SAVE_RECEIVING, 1, "in state");
+}
+
+CASE(rows, orphaned_and_overlapping_chunks_are_found)
+{
+    struct row_chunk row = { .offset = 4096, .bytes = 100 };
+    struct wire_buf b = { .data = NULL };
+    cr_assert_eq(row_chunk_encode(&row, &b, NULL), 0);
+    struct slice value = slice_of(b.data, b.bytes);
+    planted(DB_CHUNK, key_chunk(1, 9), value, "no boundary refers to chunk 9");
+    planted(DB_CHUNK, key_chunk(1, 9), value, "are no place after");
+    planted(DB_CHUNK, key_chunk(8, 0), value, "segment 0000000000000008, which is missing");
+    wire_buf_free(&b);
+}
+
+CASE(rows, meta_agrees_with_the_boundaries)
+{
+    uint8_t two[8] = { 0, 0, 0, 0, 0, 0, 0, 2 };
+    struct row_run run = { .boundary_count = 9, .latest_seq = 2 };
+    struct wire_buf b = { .data = NULL };
+    cr_assert_eq(row_run_encode(&run, &b, NULL), 0);
+    planted(DB_META, key_meta("summary"), slice_of(b.data, b.bytes), "meta counts 9 boundaries");
+    planted(DB_META, key_meta("next_seq"), slice_of(two, 8), "would give seq 2 again");
+    planted(DB_META, key_meta("next_segment"), slice_of(two, 8), "would give segment");
+    wire_buf_free(&b);
+}
+
+CASE(catalogue, rows_about_nothing_are_found)
+{
+    struct fix f;
+    struct row_run row = { .boundary_count = 3, .latest_seq = 99 };
+    struct wire_buf b = { .data = NULL };
+    cr_assert_eq(row_run_encode(&row, &b, NULL), 0);
+    struct slice value = slice_of(b.data, b.bytes);
+    plant(&f);
+    raw_put_catalogue(&f, 9, "ghost", value, true);
+    fix_fsck_finds(&f, "lists run 'ghost' of uid 9, which is not there");
+    raw_put_catalogue(&f, FIX_UID, "run", value, true);
+    fix_fsck_finds(&f, "is listed up to seq 99, which it does not have");
+    raw_put_catalogue(&f, FIX_UID, "run", value, false);
+    fix_fsck_finds(&f, "does not match its digest");
+    fix_reopen(&f); /* made anew */
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+    wire_buf_free(&b);
+}

@@ -1,0 +1,284 @@
+/* Death and failing disks: a boundary is absent or complete, and after a failed write the run is
+ * read-only until it is opened anew. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- kill -9 ---------------------------------------------------------------------------------- */
+
+/* In a child: open, save the boundaries first..last, close. Never returns. */
+static void victim(struct fix *f, const char *failpoint, uint64_t first, uint64_t last)
+{
+    struct err err = { .code = 0 };
+    int rc = failpoint == NULL ? 0 : setenv("CAIRN_FAILPOINT", failpoint, 1);
+    rc = rc < 0 ? rc : st_open(f->dir, NULL, &f->st, &err);
+    rc = rc < 0 ? rc : st_run_open(f->st, FIX_UID, slice_str("run"), true, &f->run, &err);
+    for (uint64_t i = first; rc == 0 && i <= last; i++) {
+        struct rec *r = rec_big(i, i, 3);
+        rc = rec_save(r, f->run, &err);
+        r = rec_free(r);
+    }
+    fix_close(f);
+    if (rc < 0) {
+        (void)fprintf(stderr, "victim: %s\n", err.msg);
+    }
+    _exit(rc == 0 ? 0 : 1);
+}
+
+static int run_victim(struct fix *f, const char *failpoint, uint64_t first, uint64_t last)
+{
+    int status = 0;
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        victim(f, failpoint, first, last);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/* Boundary 1 is there; boundary 2 is being saved when the process is killed at `failpoint`. */
+static void killed_at(const char *failpoint, bool complete)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    char segments[1024];
+    fix_dir(&f);
+    fix_path(&f, "segments", segments);
+    cr_assert_eq(run_victim(&f, NULL, 1, 1), 0);
+    int status = run_victim(&f, failpoint, 2, 2);
+    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%s did not kill", failpoint);
+    fix_reopen(&f);
+    struct row_run row;
+    st_run_row(f.run, &row);
+    cr_assert_eq(row.boundary_count, complete ? 2 : 1, "%s", failpoint);
+    cr_assert_eq(fix_count_files(segments), complete ? 2 : 1, "%s", failpoint);
+    for (uint64_t seq = 1; seq <= row.boundary_count; seq++) {
+        cr_assert_eq(rec_verify(f.run, seq, NULL), 0, "%s", failpoint);
+    }
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    /* Life goes on, and a save whose acknowledgement was lost is the same save. */
+    fix_reopen(&f);
+    struct rec *r = rec_big(2, 2, 3);
+    cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
+    cr_assert_eq(r->b.seq, 2);
+    rec_compare(r, f.run, 2);
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+    r = rec_free(r);
+}
+
+CASE(kill, in_the_middle_of_the_segment)
+{
+    killed_at("segment_write:kill:1", false);
+    killed_at("segment_write:kill:2", false);
+    killed_at("segment_write:kill:3", false);
+}
+
+CASE(kill, before_the_sync)
+{
+    killed_at("segment_sync:kill", false);
+}
+
+CASE(kill, before_the_commit)
+{
+    killed_at("commit:kill", false);
+}
+
+CASE(kill, after_the_commit)
+{
+    killed_at("committed:kill", true);
+}
+
+CASE(kill, leaves_work_for_fsck_until_the_run_is_opened)
+{
+    struct fix f;
+    fix_dir(&f);
+    cr_assert_eq(run_victim(&f, NULL, 1, 1), 0);
+    cr_assert(WIFSIGNALED(run_victim(&f, "segment_sync:kill", 2, 2)));
+    fix_fsck_finds(&f, "temporary file 0000000000000002.tmp");
+    fix_reopen(&f);
+    fix_close(&f);
+    cr_assert(WIFSIGNALED(run_victim(&f, "commit:kill", 2, 2)));
+    fix_fsck_finds(&f, "is named by no boundary");
+    fix_reopen(&f);
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+}
+
+/* ---- failing writes --------------------------------------------------------------------------- */
+
+/* Two boundaries; the second one fails at `failpoint` with `code`. Leaves the store open. */
+static struct rec *fail_second(struct fix *f, const char *failpoint, int code)
+{
+    struct err err = { .code = 0 };
+    struct rec *first = rec_big(1, 1, 3);
+    struct rec *second = rec_big(2, 2, 3);
+    cr_assert_eq(setenv("CAIRN_FAILPOINT", failpoint, 1), 0);
+    fix_open(f);
+    cr_assert_eq(rec_save(first, f->run, &err), 0, "%s", err.msg);
+    err = (struct err){ .code = 0 };
+    cr_assert_eq(rec_save(second, f->run, &err), code, "%s: %s", failpoint, err.msg);
+    cr_assert_eq(err.code, code);
+    rec_compare(first, f->run, 1); /* reads go on */
+    first = rec_free(first);
+    return second;
+}
+
+static void expect_poisoned(struct fix *f, struct rec *r)
+{
+    struct err err = { .code = 0 };
+    struct st_save *save = NULL;
+    cr_assert(st_run_poisoned(f->run));
+    cr_assert_eq(st_save_begin(f->run, &r->b, &save, &err), -CAIRN_EPOISONED);
+    cr_assert_not_null(strstr(err.msg, "restart"), "%s", err.msg);
+}
+
+static void expect_state(struct fix *f, const struct rec *r, enum save_state state)
+{
+    struct err err = { .code = 0 };
+    struct row_save save;
+    cr_assert_eq(st_save_state(f->run, r->b.save_id, 0, &save, &err), 0, "%s", err.msg);
+    cr_assert_eq(save.state, state);
+}
+
+/* Opening anew ends the latch; nothing of the failed save is there, and it can be saved. */
+static void expect_recovery(struct fix *f, struct rec *r)
+{
+    struct err err = { .code = 0 };
+    char segments[1024];
+    fix_path(f, "segments", segments);
+    fix_reopen(f);
+    cr_assert_not(st_run_poisoned(f->run));
+    cr_assert_eq(fix_count_files(segments), 1);
+    expect_state(f, r, SAVE_NONE);
+    fix_close(f);
+    fix_fsck_clean(f);
+    fix_reopen(f);
+    cr_assert_eq(rec_save(r, f->run, &err), 0, "%s", err.msg);
+    rec_compare(r, f->run, 2);
+    fix_close(f);
+    fix_fsck_clean(f);
+    fix_remove(f);
+}
+
+static void eio_latches(const char *failpoint)
+{
+    struct fix f;
+    char segments[1024];
+    struct rec *r = fail_second(&f, failpoint, -CAIRN_EIO);
+    fix_path(&f, "segments", segments);
+    expect_poisoned(&f, r);
+    expect_state(&f, r, SAVE_NONE);
+    cr_assert_eq(fix_count_files(segments), 1);
+    expect_recovery(&f, r);
+    r = rec_free(r);
+}
+
+CASE(latch, failed_write)
+{
+    eio_latches("segment_write:eio:5");
+}
+
+CASE(latch, failed_sync)
+{
+    eio_latches("segment_sync:eio:2");
+}
+
+CASE(latch, failed_commit_is_unknown)
+{
+    struct fix f;
+    char segments[1024];
+    struct rec *r = fail_second(&f, "commit:eio:2", -CAIRN_EUNKNOWN);
+    fix_path(&f, "segments", segments);
+    expect_poisoned(&f, r);
+    expect_state(&f, r, SAVE_UNKNOWN);
+    cr_assert_eq(fix_count_files(segments), 2); /* it may be named: it stays */
+    expect_recovery(&f, r);
+    r = rec_free(r);
+}
+
+/* Not a failpoint: LMDB itself cannot write its pages. */
+CASE(latch, failed_commit_of_lmdb_itself)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    char path[1024];
+    struct stat st;
+    struct rlimit old;
+    struct rec *first = rec_tiny(1, 1);
+    struct rec *r = rec_new(2, 2);
+    uint8_t *value = calloc(1, LIMIT_SCALAR_BYTES);
+    for (unsigned i = 0; i < 20; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "blob %02u", i);
+        rec_scalar(r, COMPONENT_STATE, name, ENTRY_BYTES, value, LIMIT_SCALAR_BYTES);
+    }
+    r->page_entries = 4;
+    rec_build(r);
+    fix_open(&f);
+    cr_assert_eq(rec_save(first, f.run, &err), 0, "%s", err.msg);
+    fix_path(&f, "index/data.mdb", path);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    cr_assert_neq(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+    const struct rlimit low = { .rlim_cur = (rlim_t)st.st_size, .rlim_max = old.rlim_max };
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+    int rc = rec_save(r, f.run, &err);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    cr_assert_eq(rc, -CAIRN_EUNKNOWN, "%s", err.msg);
+    cr_assert(st_run_poisoned(f.run));
+    rec_compare(first, f.run, 1);
+    fix_reopen(&f);
+    cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
+    rec_compare(r, f.run, 2);
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+    free(value);
+    first = rec_free(first);
+    r = rec_free(r);
+}
+
+static void enospc_does_not_latch(const char *failpoint)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    char segments[1024];
+    struct rec *r = fail_second(&f, failpoint, -CAIRN_ENOSPC);
+    fix_path(&f, "segments", segments);
+    cr_assert_not(st_run_poisoned(f.run));
+    cr_assert_eq(fix_count_files(segments), 1);
+    expect_state(&f, r, SAVE_NONE);
+    cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
+    rec_compare(r, f.run, 2);
+    fix_close(&f);
+    fix_fsck_clean(&f);
+    fix_remove(&f);
+    r = rec_free(r);
+}
+
+CASE(full, at_a_write)
+{
+    enospc_does_not_latch("segment_write:enospc:5");
+}
+
+CASE(full, at_the_sync)
+{
+    enospc_does_not_latch("segment_sync:enospc:2");
+}
+
+CASE(full, at_the_commit)
+{
+    enospc_does_not_latch("commit:enospc:2");
+}
