@@ -1,8 +1,6 @@
 #include "command.h"
 
 #include <cairn/admin.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,28 +96,6 @@ error_t cmd_parse_words(int key, char *arg, struct argp_state *state, unsigned l
 
 /* ---- the daemon ---- */
 
-/* USER/RUN becomes UID/RUN, which is what the daemon knows. Errors: ENOENT; EINVAL too long. */
-static int cmd_owner(char *run, size_t run_bytes)
-{
-    char *slash = strchr(run, '/');
-    size_t user_bytes = slash == NULL ? 0 : (size_t)(slash - run);
-    if (user_bytes == 0 || strspn(run, "0123456789") == user_bytes) {
-        return 0;
-    }
-    struct passwd entry;
-    struct passwd *found = NULL;
-    char room[4096];
-    char *name = out_format("%s", slash + 1);
-    *slash = '\0';
-    int rc = -CAIRN_ENOENT;
-    if (getpwnam_r(run, &entry, room, sizeof room, &found) == 0 && found != NULL) {
-        int length = snprintf(run, run_bytes, "%u/%s", (unsigned)found->pw_uid, name);
-        rc = length > 0 && (size_t)length < run_bytes ? 0 : -CAIRN_EINVAL;
-    }
-    free(name);
-    return rc;
-}
-
 static int cmd_split(const char *text, struct cmd_target *ret)
 {
     const char *at = strrchr(text, '@');
@@ -131,7 +107,7 @@ static int cmd_split(const char *text, struct cmd_target *ret)
     ret->run[run_bytes] = '\0';
     ret->has_selector = at != NULL;
     ret->selector = at != NULL && at[1] != '\0' ? at + 1 : "latest";
-    return cmd_owner(ret->run, sizeof ret->run);
+    return 0;
 }
 
 int cmd_open(const struct cmd_options *o,

@@ -41,7 +41,8 @@ static int find_id_work(struct query *q)
  * the store has it. So what memory knows now is asked first, the store's word counts otherwise. */
 static void find_id_reply(struct query *q)
 {
-    enum save_state in_memory = upload_find(q->run, q->save_id, q->rank);
+    enum save_state in_memory =
+        q->run == NULL ? SAVE_NONE : upload_find(q->run, q->save_id, q->rank);
     if (in_memory != SAVE_NONE) {
         q->msg.found = (struct wire_found){ .state = in_memory };
     }
@@ -55,9 +56,11 @@ void op_find(struct session *s, const struct frame_in *in)
                                                    .settle = true,
                                                    .work = find_work,
                                                    .reply = find_reply };
-    static const struct query_kind by_id = {
-        .name = "FIND", .access = ACCESS_READ, .work = find_id_work, .reply = find_id_reply
-    };
+    static const struct query_kind by_id = { .name = "FIND",
+                                             .access = ACCESS_READ,
+                                             .missing_ok = true,
+                                             .work = find_id_work,
+                                             .reply = find_id_reply };
     const struct wire_find *find = &in->msg->find;
     struct query *q =
         query_new(s, in->frame->request, find->by_save_id ? &by_id : &by_selector, &find->run);

@@ -45,7 +45,7 @@ static void check_mode(const char *fs, const char *mode)
     disk_dir(fs, dir);
     daemon_init(&d, dir);
     daemon_start(&d, NULL);
-    const char *argv[] = { program_cairn(), "--socket", d.socket, "status", NULL };
+    const char *argv[] = { CAIRN_TEST_CAIRN, "--socket", d.socket, "status", NULL };
     proc_start(&p, &(struct proc_spec){ .argv = argv, .log_path = d.log, .pipe_out = true });
     while (proc_line(&p, WAIT_MS, line, sizeof line)) {
         (void)printf("%s: %s\n", fs, line);
@@ -100,7 +100,7 @@ static void full_fini(struct full *f)
 {
     f->c = cairn_close(f->c);
     cr_assert_eq(daemon_stop(&f->d), 0);
-    cr_assert_eq(daemon_fsck(&f->d), 0);
+    cr_assert_eq(daemon_fsck(&f->d, false), 0);
     daemon_fini(&f->d);
     sample_fini(&f->small);
     sample_fini(&f->large);

@@ -351,7 +351,7 @@ CASE(hostile, others_notice_nothing, .timeout = 240)
     cr_assert_eq(status, 0, "the other trainer ended with status %d", status);
     free(evil_bytes);
     cr_assert_eq(daemon_stop(&d), 0);
-    cr_assert_eq(daemon_fsck(&d), 0);
+    cr_assert_eq(daemon_fsck(&d, false), 0);
     daemon_fini(&d);
     tmp_remove(dir);
 }

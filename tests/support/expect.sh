@@ -5,6 +5,12 @@
 set -uo pipefail
 
 : "${CAIRN:?}" "${CAIRND:?}" "${PROBE:?}" "${FAKE_CAIRND:?}" "${SMALL_TRAINER:?}"
+for program in "$CAIRN" "$CAIRND" "$PROBE" "$FAKE_CAIRND" "$SMALL_TRAINER"; do
+    if [ ! -x "$program" ]; then
+        echo "no program '$program': build it first"
+        exit 1
+    fi
+done
 work=$(mktemp -d /tmp/cairn-test.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -13,7 +13,11 @@ daemon_start() {
     "$CAIRN" exec --data "$1" -- sh -c 'echo "$CAIRN_SOCKET" >socket; exec "$PROBE" until-term 0 up' \
         2>daemon.err &
     exec_pid=$!
-    read -r -t 90 _ <>up
+    if ! read -r -t 90 _ <>up; then
+        cat daemon.err
+        echo "no daemon, no test"
+        exit 1
+    fi
     CAIRN_SOCKET=$(cat socket)
     export CAIRN_SOCKET
 }
