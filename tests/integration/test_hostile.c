@@ -161,38 +161,11 @@ static void attack_trickle(struct peer_client *p)
     }
 }
 
-static struct chunk evil_chunk;
-static uint8_t *evil_bytes;
-
-/* BEGIN of one packed chunk of 1 MiB in the model, told truly. */
-static void evil_begin(struct peer_client *p)
-{
-    static struct component_info infos[5];
-    union wire_msg msg;
-    struct frame f;
-    evil_bytes = evil_bytes == NULL ? calloc(1, 1 << 20) : evil_bytes;
-    evil_chunk = (struct chunk){ COMPONENT_MODEL, CHUNK_PACKED, 1 << 20, digest_bytes(evil_bytes, 1 << 20) };
-    for (uint32_t i = 0; i < 5; i++) {
-        infos[i].component = (enum component)(i + 1);
-    }
-    msg.begin = (struct wire_begin){ .run = slice_str("evil"),
-                                     .boundary = { .world = 1, .local_parts = 1, .exact = true,
-                                                   .save_id = { 9 }, .entry_count = 1, .chunk_count = 1,
-                                                   .payload_bytes = 1 << 20, .stored_bytes = 1 << 20,
-                                                   .root = { { 1 } }, .components = infos } };
-    (void)peer_send(p, WIRE_BEGIN, 7, &msg, (struct slice){ 0 });
-    if (!peer_recv(p, WAIT_MS, &f, &msg) || f.type != WIRE_BEGUN) {
-        (void)fprintf(stderr, "evil: no BEGUN but type %u: %.*s\n", f.type, (int)msg.error.text.bytes,
-                      (const char *)msg.error.text.data);
-        abort();
-    }
-}
+static uint8_t evil_bytes[PEER_CHUNK_BYTES];
 
 static void attack_stop(struct peer_client *p)
 {
-    union wire_msg msg = { .chunks = { 0, &evil_chunk, 1, false } };
-    evil_begin(p);
-    (void)peer_send(p, WIRE_CHUNKS, 7, &msg, (struct slice){ 0 });
+    peer_begin(p, "evil", 9);
 }
 
 static void attack_stop_in_data(struct peer_client *p)
@@ -349,7 +322,6 @@ CASE(hostile, others_notice_nothing, .timeout = 240)
     (void)close(stop[1]);
     cr_assert_eq(waitpid(good, &status, 0), good);
     cr_assert_eq(status, 0, "the other trainer ended with status %d", status);
-    free(evil_bytes);
     cr_assert_eq(daemon_stop(&d), 0);
     cr_assert_eq(daemon_fsck(&d, false), 0);
     daemon_fini(&d);

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "record/digest.h"
 #include "support/proc.h"
 
 static void peer_die(const char *what)
@@ -139,4 +140,40 @@ void peer_hello(struct peer_client *p)
         (void)fprintf(stderr, "peer: no WELCOME\n");
         abort();
     }
+}
+
+void peer_begin(struct peer_client *p, const char *run, uint8_t id)
+{
+    uint8_t *zeros = calloc(1, PEER_CHUNK_BYTES);
+    struct component_info infos[5] = { 0 };
+    union wire_msg msg;
+    struct frame f = { 0 };
+    if (zeros == NULL) {
+        peer_die("peer: begin");
+    }
+    const struct chunk chunk = { COMPONENT_MODEL, CHUNK_PACKED, PEER_CHUNK_BYTES,
+                                 digest_bytes(zeros, PEER_CHUNK_BYTES) };
+    free(zeros);
+    for (uint32_t i = 0; i < 5; i++) {
+        infos[i].component = (enum component)(i + 1);
+    }
+    msg.begin = (struct wire_begin){ .run = slice_str(run),
+                                     .boundary = { .world = 1,
+                                                   .local_parts = 1,
+                                                   .exact = true,
+                                                   .save_id = { id },
+                                                   .entry_count = 1,
+                                                   .chunk_count = 1,
+                                                   .payload_bytes = PEER_CHUNK_BYTES,
+                                                   .stored_bytes = PEER_CHUNK_BYTES,
+                                                   .root = { { 1 } },
+                                                   .components = infos } };
+    (void)peer_send(p, WIRE_BEGIN, PEER_UPLOAD, &msg, (struct slice){ 0 });
+    if (!peer_recv(p, 20000, &f, &msg) || f.type != WIRE_BEGUN) {
+        (void)fprintf(stderr, "peer: no BEGUN but type %u: %.*s\n", f.type, (int)msg.error.text.bytes,
+                      (const char *)msg.error.text.data);
+        abort();
+    }
+    msg.chunks = (struct wire_chunks){ 0, &chunk, 1, false };
+    (void)peer_send(p, WIRE_CHUNKS, PEER_UPLOAD, &msg, (struct slice){ 0 });
 }

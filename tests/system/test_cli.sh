@@ -156,7 +156,8 @@ for name in "$me/demo" "$(id -u)/demo" "demo@id:$save_id" "demo@20"; do
     expect 0 "$CAIRN" log "$name"
 done
 
-expect 3 "$CAIRN" log no-such-user/demo
+expect 4 "$CAIRN" log no-such-user/demo
+has err no-such-user
 
 # ---- show
 expect 0 "$CAIRN" show demo@seq:1

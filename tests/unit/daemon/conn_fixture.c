@@ -271,6 +271,7 @@ static bool fx_is_received(void *arg)
     return wait->closed || wait->at == wait->bytes;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through wait.data */
 struct frame fx_recv(struct fixture *fx, int fd, uint8_t *message, size_t message_bytes)
 {
     uint8_t prefix[FRAME_PREFIX_BYTES];

@@ -5,7 +5,7 @@
 #include "net/buf.h"
 #include "support/case.h"
 
-static const uint64_t CHUNK = LIMIT_CHUNK_BYTES;
+#define CHUNK ((uint64_t)LIMIT_CHUNK_BYTES)
 
 /* Users that take again when they are resumed, and remember the order. */
 struct taker {
@@ -158,8 +158,8 @@ CASE(buf, a_user_that_is_gone_leaves_the_line_and_may_give_back_later)
     struct buf *bufs[4];
     for (uint32_t i = 0; i < 2; i++) {
         holder[i] = taker(pool, i);
-        bufs[2 * i] = buf_take(pool, &holder[i].user);
-        bufs[2 * i + 1] = buf_take(pool, &holder[i].user);
+        bufs[(size_t)2 * i] = buf_take(pool, &holder[i].user);
+        bufs[(size_t)2 * i + 1] = buf_take(pool, &holder[i].user);
     }
     struct taker leaving = taker(pool, 7);
     struct taker staying = taker(pool, 8);

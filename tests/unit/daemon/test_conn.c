@@ -33,7 +33,8 @@ CASE(conn, a_frame_in_single_bytes)
     const struct frame f = { .type = WIRE_HELLO, .request = 77, .message_bytes = 5 };
     uint8_t bytes[FRAME_PREFIX_BYTES + 5];
     frame_encode(&f, bytes);
-    memcpy(bytes + FRAME_PREFIX_BYTES, "hello", 5);
+    static const uint8_t text[5] = { 'h', 'e', 'l', 'l', 'o' };
+    memcpy(bytes + FRAME_PREFIX_BYTES, text, sizeof text);
     for (size_t i = 0; i < sizeof bytes; i++) {
         cr_assert_eq(fx.sessions[0].frames, 0);
         fx_send(&fx, fd, bytes + i, 1);

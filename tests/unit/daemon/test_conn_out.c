@@ -1,4 +1,5 @@
 /* What goes out, and who is let in. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -314,7 +315,7 @@ CASE(conn_set, out_of_descriptors)
     fx_init(&fx);
     fx_start(&fx);
     int told = fx_connect_only(&fx);
-    int free_fd = dup(told);
+    int free_fd = fcntl(told, F_DUPFD_CLOEXEC, 0);
     (void)close(free_fd);
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     struct rlimit none = { (rlim_t)free_fd, before.rlim_max };

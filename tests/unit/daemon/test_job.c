@@ -5,8 +5,10 @@
 #include "support/case.h"
 #include "work/job.h"
 
-/* The build wraps uv_thread_create: the first `thread_failures` calls fail. */
+/* The build wraps uv_thread_create: the first `thread_failures` calls fail. The names are the
+ * linker's. */
 static int thread_failures;
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,readability-identifier-naming) */
 int __real_uv_thread_create(uv_thread_t *tid, uv_thread_cb entry, void *arg);
 int __wrap_uv_thread_create(uv_thread_t *tid, uv_thread_cb entry, void *arg);
 int __wrap_uv_thread_create(uv_thread_t *tid, uv_thread_cb entry, void *arg)
@@ -17,6 +19,7 @@ int __wrap_uv_thread_create(uv_thread_t *tid, uv_thread_cb entry, void *arg)
     }
     return __real_uv_thread_create(tid, entry, arg);
 }
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,readability-identifier-naming) */
 
 struct fixture {
     uv_loop_t loop;
@@ -31,8 +34,8 @@ struct fixture {
 struct count_job {
     struct job job;
     struct fixture *f;
-    unsigned number;
     pthread_t thread;
+    unsigned number;
     char name[16];
     bool worked;
 };
