@@ -22,7 +22,7 @@ static const char log_doc[] =
     "kind: plain, or dtypes, weighted, model-state joined by '+'.";
 
 #define LOG_DEFAULT 20
-#define LOG_PAGE 256 /* boundaries asked for at once */
+#define LOG_PAGE 64 /* boundaries asked for at once */
 
 struct log_args {
     struct cmd_args cmd;

@@ -37,6 +37,11 @@ bool conn_is_over(const struct conn *c)
     return c->sm.state == CONN_DRAIN || c->sm.state == CONN_CLOSING;
 }
 
+bool conn_peer_in_group(const struct conn *conn, uint32_t gid)
+{
+    return peer_in_group(conn->fd, &conn->peer, gid);
+}
+
 uint64_t conn_id(const struct conn *conn)
 {
     return conn->id;

@@ -71,6 +71,8 @@ void conn_pause(struct conn *conn);
 void conn_resume(struct conn *conn);
 /* The first frame was a good HELLO: the HELLO deadline ends. */
 void conn_greeted(struct conn *conn);
+/* Is the peer in this group, by its primary or any other? */
+bool conn_peer_in_group(const struct conn *conn, uint32_t gid);
 uint64_t conn_id(const struct conn *conn); /* for the log: 1, 2, 3, ... */
 
 /* ---- the set of connections, owned by the server ---- */

@@ -22,3 +22,21 @@ int peer_pidfd(const struct peer *peer)
     }
     return pidfd_open(peer->pid, 0); /* always close-on-exec */
 }
+
+bool peer_in_group(int fd, const struct peer *peer, uint32_t gid)
+{
+    gid_t groups[PEER_GROUPS_MAX];
+    socklen_t bytes = sizeof groups;
+    if (peer->gid == gid) {
+        return true;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) < 0) {
+        return false; /* more groups than anybody has: the safe answer */
+    }
+    for (size_t i = 0; i < bytes / sizeof groups[0]; i++) {
+        if (groups[i] == gid) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -21,26 +21,26 @@ static bool access_parse_uid(struct slice text, uint32_t *ret_uid)
     return uid < UINT32_MAX;
 }
 
-static bool
-access_allowed(const struct ops *ops, const struct peer *peer, uint32_t owner, enum access want)
+static bool access_allowed(const struct session *s, uint32_t owner, enum access want)
 {
-    if (peer->uid == owner) {
+    const struct ops_options *o = &s->ops->options;
+    if (s->peer.uid == owner) {
         return true;
     }
-    if (peer->uid == 0) {
-        return want != ACCESS_WRITE || ops->options.allow_root_trainers;
+    if (s->peer.uid == 0) {
+        return want != ACCESS_WRITE || o->allow_root_trainers;
     }
-    return want == ACCESS_READ && ops->options.read_group >= 0 &&
-           (int64_t)peer->gid == ops->options.read_group;
+    return want == ACCESS_READ && o->read_group >= 0 &&
+           conn_peer_in_group(s->conn, (uint32_t)o->read_group);
 }
 
-int access_check(const struct ops *ops,
-                 const struct peer *peer,
+int access_check(const struct session *s,
                  struct slice text,
                  enum access want,
                  struct run_name *ret,
                  struct err *err)
 {
+    const struct peer *peer = &s->peer;
     struct slice user = { 0 };
     struct slice run = text;
     const char *slash = text.bytes == 0 ? NULL : memchr(text.data, '/', text.bytes);
@@ -62,7 +62,7 @@ int access_check(const struct ops *ops,
     ret->uid = owner;
     memcpy(ret->name, run.data, run.bytes);
     ret->name[run.bytes] = '\0';
-    if (!access_allowed(ops, peer, owner, want)) {
+    if (!access_allowed(s, owner, want)) {
         return err_set(err,
                        -CAIRN_EACCES,
                        "uid %" PRIu32 " may not %s run '%" PRIu32 "/%s'",

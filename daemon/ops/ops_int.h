@@ -55,8 +55,7 @@ struct run_name {
     char name[LIMIT_RUN_NAME_BYTES + 1];
 };
 /* Parse "RUN" (the peer's own) or "UID/RUN" and check the right. EINVAL, EACCES. */
-int access_check(const struct ops *ops,
-                 const struct peer *peer,
+int access_check(const struct session *s,
                  struct slice text,
                  enum access want,
                  struct run_name *ret,

@@ -130,7 +130,7 @@ struct query *query_new(struct session *s,
     } else if ((q = calloc(1, sizeof *q)) == NULL) {
         (void)err_set(&err, -CAIRN_ENOMEM, "%s: no memory", kind->name);
     } else if (run != NULL) {
-        (void)access_check(s->ops, &s->peer, *run, kind->access, &q->name, &err);
+        (void)access_check(s, *run, kind->access, &q->name, &err);
     }
     if (err.code != 0) {
         free(q);

@@ -236,7 +236,7 @@ void op_begin(struct session *s, const struct frame_in *in)
     }
     if (s->ops->stopping) {
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
-    } else if (access_check(s->ops, &s->peer, begin->run, ACCESS_WRITE, &name, &err) == 0 &&
+    } else if (access_check(s, begin->run, ACCESS_WRITE, &name, &err) == 0 &&
                rules_begin(&begin->boundary, &err) == 0) {
         s->upload = upload_new(s, request, &name, &begin->boundary, &err);
     }

@@ -221,7 +221,7 @@ static int check_totals(const struct check *c, struct err *err)
     rc = rc < 0 ? rc : check_count("boundary", "chunks", b->chunk_count, c->chunk_count, err);
     rc = rc < 0 ? rc : check_count("boundary", "stored bytes", b->stored_bytes, c->stored_bytes, err);
     for (uint32_t i = 0; rc == 0 && i < c->chunk_count; i++) {
-        if (c->used == NULL || (c->used[i / 8] >> i % 8 & 1u) == 0) {
+        if (c->used == NULL || ((unsigned)c->used[i / 8] >> i % 8 & 1u) == 0) {
             rc = err_set(err, -CAIRN_EINVAL, "no entry lies in chunk %u", i);
         }
     }

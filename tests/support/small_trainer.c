@@ -2,6 +2,7 @@
  *
  *   small_trainer RUN save STEP [LABEL=VALUE]   one boundary: five components, a bulk tensor of 1
  * MiB small_trainer RUN check STEP                the newest boundary is that of STEP, bit for bit
+ *   small_trainer RUN series STEP               steps 1 .. STEP, a boundary each
  *   small_trainer RUN across-kill STEP          save STEP, kill the daemon, save STEP + 1, on one
  * handle
  *
@@ -148,6 +149,15 @@ static int trainer_check(struct cairn *c, struct trainer *t, uint64_t step)
     return rc;
 }
 
+static int trainer_series(struct cairn *c, struct trainer *t, uint64_t last)
+{
+    int rc = 0;
+    for (uint64_t step = 1; rc == 0 && step <= last; step++) {
+        rc = trainer_save(c, t, step, NULL);
+    }
+    return rc;
+}
+
 static int trainer_kill_daemon(void)
 {
     static struct cairn_status status;
@@ -168,13 +178,16 @@ int main(int argc, char **argv)
     static struct trainer trainer;
     struct cairn *c = NULL;
     if (argc < 4) {
-        (void)fputs("usage: small_trainer RUN save|check|across-kill STEP [LABEL=VALUE]\n", stderr);
+        (void)fputs("usage: small_trainer RUN save|check|series|across-kill STEP [LABEL=VALUE]\n",
+                    stderr);
         return 2;
     }
     uint64_t step = strtoull(argv[3], NULL, 10);
     int rc = cairn_open(NULL, argv[1], &c);
     if (rc == 0 && strcmp(argv[2], "check") == 0) {
         rc = trainer_check(c, &trainer, step);
+    } else if (rc == 0 && strcmp(argv[2], "series") == 0) {
+        rc = trainer_series(c, &trainer, step);
     } else if (rc == 0) {
         rc = trainer_save(c, &trainer, step, argc > 4 ? argv[4] : NULL);
     }

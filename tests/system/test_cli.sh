@@ -159,6 +159,15 @@ done
 expect 4 "$CAIRN" log no-such-user/demo
 has err no-such-user
 
+# More than the command asks for at once: nothing twice, nothing left out, at the seam too.
+expect 0 "$SMALL_TRAINER" long series 70
+for max in 63 64 65 70 100; do
+    expect 0 "$CAIRN" log long --quiet --max "$max"
+    same "$(seq 70 -1 1 | head -n "$max")" "$(awk '{print $1}' out)" "log --max $max"
+done
+expect 0 "$CAIRN" log long --quiet
+same 20 "$(wc -l <out)" "the lines of log without --max"
+
 # ---- show
 expect 0 "$CAIRN" show demo@seq:1
 has out "save id    $save_id"
