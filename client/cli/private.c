@@ -106,29 +106,12 @@ static int private_make_data(struct private_daemon *p, const char *data)
     return 0;
 }
 
-/* The daemon makes a store in an empty directory only: a new log has no name until it is ready,
- * where the file system knows files without one. */
+/* The daemon makes a store in an empty directory only, and counts a log of this name as nothing. */
 static int private_open_log(struct private_daemon *p)
 {
-    const int flags = O_RDWR | O_APPEND | O_CLOEXEC;
     p->log = out_format("%s/cairnd.log", p->data);
-    p->log_fd = open(p->log, flags | O_NOFOLLOW);
-    p->log_named = true;
-    if (p->log_fd < 0 && errno == ENOENT) {
-        p->log_fd = open(p->data, flags | O_TMPFILE, 0600);
-        p->log_named = p->log_fd < 0;
-        if (p->log_named) {
-            p->log_fd = open(p->log, flags | O_CREAT | O_EXCL, 0600);
-        }
-    }
+    p->log_fd = open(p->log, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     return p->log_fd < 0 ? private_fail("cannot open the log", p->log) : 0;
-}
-
-static void private_name_log(struct private_daemon *p)
-{
-    char self[32];
-    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", p->log_fd);
-    p->log_named = p->log_named || linkat(AT_FDCWD, self, AT_FDCWD, p->log, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* A socket's path has 107 bytes: a deep runtime directory is passed over for /tmp. */
@@ -255,9 +238,6 @@ bool private_ready(struct private_daemon *p)
             ready =
                 ready || (strncmp(line, "READY=1", 7) == 0 && (line[7] == '\0' || line[7] == '\n'));
         }
-    }
-    if (ready) {
-        private_name_log(p);
     }
     return ready;
 }

@@ -15,7 +15,6 @@ struct private_daemon {
     int notify_fd; /* readable: ask private_ready */
     pid_t pid;     /* 0: not running */
     int log_fd;
-    bool log_named;  /* DIR/cairnd.log is in the directory */
     off_t log_start; /* of the latest start */
 };
 

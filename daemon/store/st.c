@@ -78,7 +78,8 @@ static int st_lock(struct st *st, struct err *err)
 /* May a store be made in this directory? Not among somebody else's files. */
 static int st_check_empty(const struct st *st, struct err *err)
 {
-    static const char *const ours[] = { ".", "..", ST_LOCK, ST_FORMAT_TMP, "lost+found" };
+    /* cairnd.log: where `cairn exec` keeps what its daemon says. */
+    static const char *const ours[] = { ".", "..", ST_LOCK, ST_FORMAT_TMP, "lost+found", "cairnd.log" };
     DIR *dir = opendir(st->dir);
     if (dir == NULL) {
         return err_errno(err, errno, "list '%s'", st->dir);

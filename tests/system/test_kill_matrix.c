@@ -20,7 +20,7 @@ CASE(kill_matrix, every_phase_of_a_large_state, .timeout = 1500)
         .spoil_segment = spoil != NULL && strcmp(spoil, "segment") == 0,
     };
     struct kill_quota quota = {
-        .long_random = 10, .long_failpoint = 2, .short_failpoint = 10, .chunks_least = 32
+        .long_random = 9, .long_failpoint = 1, .short_failpoint = 10, .chunks_least = 32
     };
     kill_matrix(&options, &quota);
 }

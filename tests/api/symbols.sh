@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# symbols.sh LIBRARY MAP failpoints|release HEADER...: what the shared library exports, what cairn.map lists and what the
+# public headers declare are the same names; and the library needs protobuf-c and libc only.
+set -euo pipefail
+
+library=$1
+map=$2
+build=$3
+shift 3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Comments out of the way, then every name right before the "(" of a CAIRN_API declaration.
+cat "$@" | sed 's|/\*.*\*/||' | sed '/\/\*/,/\*\//d' | tr '\n' ' ' | tr ';' '\n' |
+    sed -n 's/.*CAIRN_API[^(]*[ *]\(cairn_[a-z0-9_]*\)(.*/\1/p' | sort >"$work/headers"
+sed -n 's/^ *\(cairn_[a-z0-9_]*\);.*/\1/p' "$map" | sort >"$work/map"
+nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/library"
+
+[ -s "$work/headers" ] || { echo "symbols: no declaration was found" && exit 1; }
+bad=0
+diff --label headers --label cairn.map "$work/headers" "$work/map" || bad=1
+diff --label cairn.map --label "$library" "$work/map" "$work/library" || bad=1
+
+# What it drags in. A sanitizer's runtime is the test's own doing.
+needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc\.so|libprotobuf-c\.so|lib(asan|ubsan|tsan)\.so|libgcc_s\.so|ld-linux)' || true)
+[ -z "$needed" ] || { echo "symbols: it needs $needed" && bad=1; }
+soname=$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+[ "$soname" = libcairn.so.0 ] || { echo "symbols: its soname is '$soname'" && bad=1; }
+
+# What the library must never do to its host. Failpoints are for tests, and kill.
+banned='exit|_exit|sigaction|signal|pthread_create|fork'
+[ "$build" = failpoints ] || banned="$banned|abort|kill|raise"
+banned=$(nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' |
+    grep -xE "$banned" || true)
+[ -z "$banned" ] || { echo "symbols: it calls" $banned && bad=1; }
+
+[ $bad -eq 0 ] && echo "symbols: $(wc -l <"$work/library") exported, as declared"
+exit $bad
