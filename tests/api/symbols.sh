@@ -33,7 +33,7 @@ banned='exit|_exit|sigaction|signal|pthread_create|fork'
 [ "$build" = failpoints ] || banned="$banned|abort|kill|raise"
 banned=$(nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' |
     grep -xE "$banned" || true)
-[ -z "$banned" ] || { echo "symbols: it calls" $banned && bad=1; }
+[ -z "$banned" ] || { echo "symbols: it calls $banned" && bad=1; }
 
 [ $bad -eq 0 ] && echo "symbols: $(wc -l <"$work/library") exported, as declared"
 exit $bad

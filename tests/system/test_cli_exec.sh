@@ -59,7 +59,7 @@ same 11 $? "the exit code after SIGINT"
 
 # ---- what cannot work says so, and the command is not run
 FAKE=broken expect 125 "$CAIRN" exec --data fresh -- touch was-run
-same '' "$(ls -A fresh)" "what a daemon that never was ready leaves in a fresh directory"
+same cairnd.log "$(ls -A fresh)" "what a daemon that never was ready leaves in a fresh directory"
 FAKE=broken expect 125 "$CAIRN" exec --data data -- touch was-run
 has err 'exit code 3'
 has err 'the data is \033[31mheld\033[0m by another daemon'
