@@ -4,7 +4,8 @@
 #include "lib/call.h"
 #include "lib/rec.h"
 
-/* A check reads all of a boundary before it says how far it is; it ends with the daemon at the latest. */
+/* A check reads all of a boundary before it says how far it is; it ends with the daemon at the
+ * latest. */
 #define ADMIN_VERIFY_MS (INT64_C(24) * 3600 * 1000)
 
 static void admin_text(char *ret, size_t room, struct slice text)

@@ -8,6 +8,7 @@
 #include "cairn/training.h"
 
 #include "internal/err.h"
+#include "internal/slice.h"
 #include "lib/region.h"
 #include "lib/stream.h"
 #include "lib/transport.h"
@@ -20,7 +21,7 @@ struct found {
     struct found_row {
         const struct label *labels;
         uint32_t count;
-    } *rows;
+    } * rows;
     size_t count;
     struct bump bump; /* their text */
 };
@@ -79,6 +80,11 @@ int cl_enter_run(struct cairn *c, int timeout_ms);
 /* NULL-tolerant: where a failure is told when there may be no handle (a record outlives it). */
 struct err *cl_err(struct cairn *c);
 int cl_invalid(struct cairn *c, const char *text);
+/* How much of a path a message shows, for "%.*s": the rest of the sentence must fit too. */
+static inline int cl_shown(struct slice path)
+{
+    return path.bytes > 100 ? 100 : (int)path.bytes;
+}
 
 /* ---- find.c ---- */
 void found_free(struct found *f);

@@ -142,7 +142,7 @@ static int load_bad_entry(struct cairn_record *r,
     (void)err_wrap(&r->c->err,
                    -CAIRN_ECORRUPT,
                    "entry '%.*s'",
-                   (int)(e->path.bytes > 100 ? 100 : e->path.bytes),
+                   cl_shown(e->path),
                    e->path.bytes == 0 ? "" : (const char *)e->path.data);
     return err_at(&r->c->err, reader->component, e->path.data, e->path.bytes);
 }

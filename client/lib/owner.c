@@ -1,5 +1,6 @@
 /* owner.c: USER/RUN as people write it, UID/RUN as the wire has it. The name is looked up here, in
- * the process that knows what it means: a name service may block, and the daemon's loop must not. */
+ * the process that knows what it means: a name service may block, and the daemon's loop must not.
+ */
 #include "lib/owner.h"
 
 #include <errno.h>
@@ -24,8 +25,12 @@ static int owner_lookup(const char *user, uint32_t *ret_uid, struct err *err)
     struct passwd *found = NULL;
     int errnum = getpwnam_r(user, &row, buffer, sizeof buffer, &found);
     if (found == NULL) {
-        return err_set(err, -CAIRN_EINVAL, "there is no user '%.100s'%s%s", user,
-                       errnum == 0 ? "" : ": ", errnum == 0 ? "" : strerror(errnum));
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "there is no user '%.100s'%s%s",
+                       user,
+                       errnum == 0 ? "" : ": ",
+                       errnum == 0 ? "" : strerror(errnum));
     }
     *ret_uid = found->pw_uid;
     return 0;
@@ -40,10 +45,12 @@ int owner_resolve(const char *run, char **ret, struct err *err)
     uint32_t uid = 0;
     char *text = NULL;
     if (slash == run || user_bytes >= sizeof user || !run_name_ok(slice_str(name))) {
-        return err_set(err, -CAIRN_EINVAL,
+        return err_set(err,
+                       -CAIRN_EINVAL,
                        "run '%.200s': expected RUN or USER/RUN, where RUN is up to %u of "
                        "letters, digits, '.', '_', '-' and begins with a letter or digit",
-                       run, LIMIT_RUN_NAME_BYTES);
+                       run,
+                       LIMIT_RUN_NAME_BYTES);
     }
     if (slash == NULL || owner_is_number(run, user_bytes)) {
         text = strdup(run);

@@ -1,6 +1,7 @@
 /* reader.c: what a component's fit and get callbacks call. Looking never talks to the daemon;
  * reading payload does (stream.c). */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "lib/capture.h"
@@ -19,7 +20,7 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
                   -CAIRN_ENOENT,
                   "%s: no entry '%.*s' (id %llu) in the record",
                   component_name(r->component),
-                  (int)key->path.bytes,
+                  cl_shown(key->path),
                   (const char *)key->path.data,
                   (unsigned long long)key->id);
     (void)err_at(err, r->component, key->path.data, key->path.bytes);
@@ -29,28 +30,45 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
 /* ---- tensors
  * --------------------------------------------------------------------------------------- */
 
-/* "F32 [64, 10] id 7 trainable" */
-static void reader_describe(const struct entry *e, char *ret, size_t bytes)
+struct reader_text {
+    char text[200];
+    size_t bytes;
+};
+
+/* Append; what does not fit is left out. */
+ERR_PRINTF(2, 3) static void reader_say(struct reader_text *t, const char *format, ...)
 {
-    int at = snprintf(ret,
-                      bytes,
-                      "%s",
-                      e->kind == ENTRY_TENSOR ? dtype_name(e->dtype) : entry_kind_name(e->kind));
-    for (uint32_t i = 0; e->kind == ENTRY_TENSOR && i <= e->rank && at > 0 && (size_t)at < bytes;
-         i++) {
-        if (i == e->rank) {
-            at += snprintf(ret + at, bytes - (size_t)at, i == 0 ? " []" : "]");
-        } else {
-            at += snprintf(
-                ret + at, bytes - (size_t)at, i == 0 ? " [%" PRIu64 : ", %" PRIu64, e->shape[i]);
-        }
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(t->text + t->bytes, sizeof t->text - t->bytes, format, args);
+    va_end(args);
+    t->bytes += more > 0 ? (size_t)more : 0;
+    t->bytes = t->bytes < sizeof t->text ? t->bytes : sizeof t->text - 1;
+}
+
+/* "F32 [64, 10] id 7 trainable" */
+static struct reader_text reader_describe(const struct entry *e)
+{
+    struct reader_text t = { .bytes = 0 };
+    if (e->kind != ENTRY_TENSOR) {
+        reader_say(&t, "%s", entry_kind_name(e->kind));
+        return t;
     }
-    if (at > 0 && (size_t)at < bytes && (e->flags & ENTRY_HAS_ID) != 0) {
-        at += snprintf(ret + at, bytes - (size_t)at, " id %" PRIu64, e->id);
+    reader_say(&t, "%s [", dtype_name(e->dtype));
+    for (uint32_t i = 0; i < e->rank; i++) {
+        reader_say(&t, i == 0 ? "%" PRIu64 : ", %" PRIu64, e->shape[i]);
     }
-    if (at > 0 && (size_t)at < bytes && (e->flags & ENTRY_TRAINABLE) != 0) {
-        (void)snprintf(ret + at, bytes - (size_t)at, " trainable");
+    reader_say(&t, "]");
+    if (cairn_dtype_bits(e->dtype) == 0) {
+        reader_say(&t, " of %" PRIu64 " bytes", e->bytes);
     }
+    if ((e->flags & ENTRY_HAS_ID) != 0) {
+        reader_say(&t, " id %" PRIu64, e->id);
+    }
+    if ((e->flags & ENTRY_TRAINABLE) != 0) {
+        reader_say(&t, " trainable");
+    }
+    return t;
 }
 
 static bool reader_fits(const struct entry *recorded, const struct entry *wanted)
@@ -67,18 +85,16 @@ static int reader_mismatch(const struct cairn_reader *r,
                            const struct entry *wanted)
 {
     struct err *err = reader_err(r);
-    char is[160];
-    char want[160];
-    reader_describe(recorded, is, sizeof is);
-    reader_describe(wanted, want, sizeof want);
+    struct reader_text is = reader_describe(recorded);
+    struct reader_text want = reader_describe(wanted);
     (void)err_set(err,
                   -CAIRN_EMISMATCH,
                   "%s '%.*s': recorded %s, wanted %s",
                   component_name(r->component),
-                  (int)(recorded->path.bytes > 100 ? 100 : recorded->path.bytes),
+                  cl_shown(recorded->path),
                   (const char *)recorded->path.data,
-                  is,
-                  want);
+                  is.text,
+                  want.text);
     (void)err_at(err, r->component, recorded->path.data, recorded->path.bytes);
     return -CAIRN_EMISMATCH;
 }

@@ -149,7 +149,7 @@ int rec_sort(struct cairn_reader *component, struct err *err)
                           -CAIRN_EEXIST,
                           "%s: '%.*s' (id %llu) was put twice",
                           component_name(component->component),
-                          (int)e->path.bytes,
+                          cl_shown(e->path),
                           (const char *)e->path.data,
                           (unsigned long long)e->id);
             return err_at(err, component->component, e->path.data, e->path.bytes);

@@ -243,7 +243,7 @@ static int stream_corrupt(struct cairn *c,
                   c->run,
                   (unsigned long long)r->boundary.seq,
                   component_name(component),
-                  (int)(e->path.bytes > 100 ? 100 : e->path.bytes),
+                  cl_shown(e->path),
                   (const char *)e->path.data,
                   what);
     return err_at(&c->err, component, e->path.data, e->path.bytes);

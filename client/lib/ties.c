@@ -46,9 +46,9 @@ static int ties_compare(const struct entry *const *entries, size_t count, struct
             (void)err_set(err,
                           -CAIRN_EINVAL,
                           "model: '%.*s' and '%.*s' are one parameter (id %llu) with different %s",
-                          (int)a->path.bytes,
+                          cl_shown(a->path),
                           (const char *)a->path.data,
-                          (int)b->path.bytes,
+                          cl_shown(b->path),
                           (const char *)b->path.data,
                           (unsigned long long)a->id,
                           what);

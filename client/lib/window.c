@@ -139,7 +139,7 @@ int window_check_gradients(const struct cairn_window *w,
                           -CAIRN_EWINDOW,
                           "window: the gradient of parameter %llu ('%.*s') %s",
                           (unsigned long long)g->id,
-                          (int)g->path.bytes,
+                          cl_shown(g->path),
                           (const char *)g->path.data,
                           wrong);
             rc = err_at(err, COMPONENT_GRADIENTS, g->path.data, g->path.bytes);

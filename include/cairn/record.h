@@ -61,7 +61,8 @@ enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_D
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
 
-/* One leaf of a component. In: path, flags, id, dtype, rank, shape (kind and bytes are ignored).
+/* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is bytes
+ * but for QFLOAT and OPAQUE, whose length does not follow from their shape.
  * Out (cairn_entry_at): all; pointers live as long as the record. */
 struct cairn_entry {
     const char *path;      /* UTF-8, 1..4096 bytes */

@@ -2,7 +2,6 @@
 #include "fake.h"
 
 #include <cairn/error.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* ---- frames ---------------------------------------------------------------------------------------- */
+/* ---- frames
+ * ---------------------------------------------------------------------------------------- */
 
 static bool fake_read(int fd, void *dst, size_t bytes)
 {
@@ -51,8 +51,13 @@ static void fake_close(struct fake_conn *c)
     *c = (struct fake_conn){ .fd = -1 };
 }
 
-static void fake_send(struct fake *f, struct fake_conn *c, uint32_t type, uint32_t request,
-                      union wire_msg *msg, uint8_t *payload, uint64_t payload_bytes)
+static void fake_send(struct fake *f,
+                      struct fake_conn *c,
+                      uint32_t type,
+                      uint32_t request,
+                      union wire_msg *msg,
+                      uint8_t *payload,
+                      uint64_t payload_bytes)
 {
     struct err err = { 0 };
     if (f->mangle != NULL) {
@@ -66,13 +71,14 @@ static void fake_send(struct fake *f, struct fake_conn *c, uint32_t type, uint32
     }
 }
 
-static void fake_reply(struct fake *f, struct fake_conn *c, uint32_t type, uint32_t request,
-                       union wire_msg msg)
+static void
+fake_reply(struct fake *f, struct fake_conn *c, uint32_t type, uint32_t request, union wire_msg msg)
 {
     fake_send(f, c, type, request, &msg, NULL, 0);
 }
 
-static void fake_refuse(struct fake *f, struct fake_conn *c, uint32_t request, int code, bool closing)
+static void
+fake_refuse(struct fake *f, struct fake_conn *c, uint32_t request, int code, bool closing)
 {
     fake_reply(f,
                c,
@@ -95,7 +101,8 @@ static void fake_bad(struct fake *f, struct fake_conn *c, const char *why)
     fake_close(c);
 }
 
-/* ---- what is stored ---------------------------------------------------------------------------------- */
+/* ---- what is stored
+ * ---------------------------------------------------------------------------------- */
 
 static void fake_boundary_free(struct fake_boundary *b)
 {
@@ -155,7 +162,8 @@ static struct fake_boundary *fake_select(struct fake *f, struct slice selector)
 {
     char text[64] = { 0 };
     unsigned long long seq = 0;
-    memcpy(text, selector.bytes == 0 ? "" : selector.data, selector.bytes < 63 ? selector.bytes : 63);
+    memcpy(
+        text, selector.bytes == 0 ? "" : selector.data, selector.bytes < 63 ? selector.bytes : 63);
     if (sscanf(text, "seq:%llu", &seq) == 1) {
         bool there = seq >= 1 && seq <= f->count && !f->boundaries[seq - 1]->removed;
         return there ? f->boundaries[seq - 1] : NULL;
@@ -163,7 +171,8 @@ static struct fake_boundary *fake_select(struct fake *f, struct slice selector)
     return fake_newest(f);
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------- */
+/* ---- saving
+ * ------------------------------------------------------------------------------------------- */
 
 static void fake_begin(struct fake *f, struct fake_conn *c, uint32_t request, union wire_msg *msg)
 {
@@ -174,7 +183,10 @@ static void fake_begin(struct fake *f, struct fake_conn *c, uint32_t request, un
             return;
         }
         enum save_state state = known->removed ? SAVE_PRUNED : SAVE_COMMITTED;
-        fake_reply(f, c, WIRE_BEGUN, request,
+        fake_reply(f,
+                   c,
+                   WIRE_BEGUN,
+                   request,
                    (union wire_msg){ .begun = { .state = state, .seq = known->row.seq } });
         return;
     }
@@ -197,15 +209,15 @@ static void fake_store_frame(struct fake_boundary *b, uint32_t type, struct slic
     memcpy(frame->message, message.data, message.bytes);
 }
 
-static void fake_committed(struct fake *f, struct fake_conn *c, uint32_t request,
-                           const struct fake_boundary *b)
+static void
+fake_committed(struct fake *f, struct fake_conn *c, uint32_t request, const struct fake_boundary *b)
 {
-    fake_reply(f, c, WIRE_COMMITTED, request,
-               (union wire_msg){ .committed = { .boundary = b->row } });
+    fake_reply(
+        f, c, WIRE_COMMITTED, request, (union wire_msg){ .committed = { .boundary = b->row } });
 }
 
-static void fake_seal(struct fake *f, struct fake_conn *c, uint32_t request, union wire_msg *msg,
-                      enum fake_act act)
+static void fake_seal(
+    struct fake *f, struct fake_conn *c, uint32_t request, union wire_msg *msg, enum fake_act act)
 {
     struct fake_boundary *b = c->upload;
     fake_keep(f, &b->bump, WIRE_SEAL, msg);
@@ -231,9 +243,11 @@ static void fake_seal(struct fake *f, struct fake_conn *c, uint32_t request, uni
     }
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------- */
+/* ---- loading
+ * ------------------------------------------------------------------------------------------- */
 
-static void fake_find(struct fake *f, struct fake_conn *c, uint32_t request, const struct wire_find *find)
+static void
+fake_find(struct fake *f, struct fake_conn *c, uint32_t request, const struct wire_find *find)
 {
     struct boundary rows[FAKE_BOUNDARIES];
     union wire_msg msg = { .found = { .boundaries = rows } };
@@ -261,7 +275,10 @@ static void fake_find(struct fake *f, struct fake_conn *c, uint32_t request, con
 }
 
 /* A page as it was stored: the one that the question names. */
-static void fake_page(struct fake *f, struct fake_conn *c, uint32_t request, uint32_t type,
+static void fake_page(struct fake *f,
+                      struct fake_conn *c,
+                      uint32_t request,
+                      uint32_t type,
                       const union wire_msg *question)
 {
     struct fake_boundary *b = c->pinned;
@@ -271,11 +288,12 @@ static void fake_page(struct fake *f, struct fake_conn *c, uint32_t request, uin
         struct slice message = slice_of(b->frames[i].message, b->frames[i].bytes);
         struct bump bump;
         bump_init(&bump, SIZE_MAX / 2);
-        bool right = b->frames[i].type == type && wire_decode(type, message, &bump, &msg, &err) == 0;
-        right = right && (type == WIRE_CHUNKS
-                              ? msg.chunks.first == question->chunk_list.first
-                              : msg.entries.component == question->manifest.component &&
-                                    msg.entries.page == question->manifest.page);
+        bool right =
+            b->frames[i].type == type && wire_decode(type, message, &bump, &msg, &err) == 0;
+        right =
+            right && (type == WIRE_CHUNKS ? msg.chunks.first == question->chunk_list.first
+                                          : msg.entries.component == question->manifest.component &&
+                                                msg.entries.page == question->manifest.page);
         if (right) {
             fake_reply(f, c, type, request, msg);
         }
@@ -304,7 +322,8 @@ static void fake_pump(struct fake *f, struct fake_conn *c)
     }
 }
 
-static void fake_load(struct fake *f, struct fake_conn *c, uint32_t request, const struct wire_load *load)
+static void
+fake_load(struct fake *f, struct fake_conn *c, uint32_t request, const struct wire_load *load)
 {
     if (c->pinned == NULL || c->loading || c->upload != NULL || c->held != NULL) {
         fake_bad(f, c, "LOAD out of order");
@@ -318,7 +337,9 @@ static void fake_load(struct fake *f, struct fake_conn *c, uint32_t request, con
     fake_pump(f, c);
 }
 
-static void fake_describe(struct fake *f, struct fake_conn *c, uint32_t request,
+static void fake_describe(struct fake *f,
+                          struct fake_conn *c,
+                          uint32_t request,
                           const struct wire_describe *describe)
 {
     struct fake_boundary *b = fake_select(f, describe->selector);
@@ -328,7 +349,8 @@ static void fake_describe(struct fake *f, struct fake_conn *c, uint32_t request,
         fake_refuse(f, c, request, CAIRN_ENOENT, false);
     } else {
         c->pinned = b;
-        fake_reply(f, c, WIRE_DESCRIBED, request, (union wire_msg){ .described = { .boundary = b->row } });
+        fake_reply(
+            f, c, WIRE_DESCRIBED, request, (union wire_msg){ .described = { .boundary = b->row } });
     }
 }
 
@@ -336,14 +358,15 @@ static void fake_abort(struct fake *f, struct fake_conn *c, uint32_t request)
 {
     if (c->loading) {
         c->loading = false;
-        fake_reply(f, c, WIRE_LOADED, c->load_request,
-                   (union wire_msg){ .loaded = { .aborted = true } });
+        fake_reply(
+            f, c, WIRE_LOADED, c->load_request, (union wire_msg){ .loaded = { .aborted = true } });
         return;
     }
     fake_reply(f, c, WIRE_DONE, request, (union wire_msg){ 0 });
 }
 
-/* ---- dispatch ------------------------------------------------------------------------------------------ */
+/* ---- dispatch
+ * ------------------------------------------------------------------------------------------ */
 
 static struct fake_fault *fake_fault_of(struct fake *f, uint32_t type, unsigned nth)
 {
@@ -356,8 +379,12 @@ static struct fake_fault *fake_fault_of(struct fake *f, uint32_t type, unsigned 
     return NULL;
 }
 
-static void fake_upload_part(struct fake *f, struct fake_conn *c, const struct frame *fr,
-                             struct slice message, uint8_t *payload, union wire_msg *msg,
+static void fake_upload_part(struct fake *f,
+                             struct fake_conn *c,
+                             const struct frame *fr,
+                             struct slice message,
+                             uint8_t *payload,
+                             union wire_msg *msg,
                              enum fake_act act)
 {
     if (fr->request == c->ignored_request) {
@@ -379,14 +406,21 @@ static void fake_upload_part(struct fake *f, struct fake_conn *c, const struct f
     }
 }
 
-static void fake_dispatch(struct fake *f, struct fake_conn *c, const struct frame *fr,
-                          struct slice message, uint8_t *payload, union wire_msg *msg,
+static void fake_dispatch(struct fake *f,
+                          struct fake_conn *c,
+                          const struct frame *fr,
+                          struct slice message,
+                          uint8_t *payload,
+                          union wire_msg *msg,
                           enum fake_act act)
 {
     union wire_msg none = { 0 };
     switch (fr->type) {
     case WIRE_HELLO:
-        fake_reply(f, c, WIRE_WELCOME, fr->request,
+        fake_reply(f,
+                   c,
+                   WIRE_WELCOME,
+                   fr->request,
                    (union wire_msg){ .welcome = { .version = WIRE_VERSION_MAX,
                                                   .server = slice_str("fake"),
                                                   .chunk_bytes = LIMIT_CHUNK_BYTES,
@@ -395,7 +429,10 @@ static void fake_dispatch(struct fake *f, struct fake_conn *c, const struct fram
                                                   .idle_ms = 30000 } });
         break;
     case WIRE_RUN_OPEN:
-        fake_reply(f, c, WIRE_RUN_INFO, fr->request,
+        fake_reply(f,
+                   c,
+                   WIRE_RUN_INFO,
+                   fr->request,
                    (union wire_msg){ .run_info = { .run = msg->run_open.run } });
         break;
     case WIRE_BEGIN:
@@ -443,7 +480,9 @@ static void fake_dispatch(struct fake *f, struct fake_conn *c, const struct fram
 }
 
 /* True when the fault took the frame. */
-static bool fake_misbehave(struct fake *f, struct fake_conn *c, const struct frame *fr,
+static bool fake_misbehave(struct fake *f,
+                           struct fake_conn *c,
+                           const struct frame *fr,
                            const struct fake_fault *fault)
 {
     static const char garbage[64] = "this is not a frame at all, whatever it looks like";
@@ -489,18 +528,25 @@ static void fake_frame(struct fake *f, struct fake_conn *c)
     }
     uint8_t *message = malloc(fr.message_bytes + 1);
     uint8_t *payload = malloc(fr.payload_bytes + 1);
-    bool whole = fake_read(c->fd, message, fr.message_bytes) && fake_read(c->fd, payload, fr.payload_bytes);
+    bool whole =
+        fake_read(c->fd, message, fr.message_bytes) && fake_read(c->fd, payload, fr.payload_bytes);
     bump_reset(&f->bump);
     if (!whole) {
         fake_boundary_free(c->upload);
         fake_close(c);
-    } else if (wire_decode(fr.type, slice_of(message, fr.message_bytes), &f->bump, &msg, &err) < 0) {
+    } else if (wire_decode(fr.type, slice_of(message, fr.message_bytes), &f->bump, &msg, &err) <
+               0) {
         fake_bad(f, c, err.msg);
     } else {
         unsigned nth = ++f->seen[fr.type];
         const struct fake_fault *fault = fake_fault_of(f, fr.type, nth);
         if (fault == NULL || !fake_misbehave(f, c, &fr, fault)) {
-            fake_dispatch(f, c, &fr, slice_of(message, fr.message_bytes), payload, &msg,
+            fake_dispatch(f,
+                          c,
+                          &fr,
+                          slice_of(message, fr.message_bytes),
+                          payload,
+                          &msg,
                           fault == NULL ? FAKE_NOTHING : fault->act);
         }
     }
@@ -508,7 +554,8 @@ static void fake_frame(struct fake *f, struct fake_conn *c)
     free(payload);
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------- */
+/* ---- the thread
+ * ----------------------------------------------------------------------------------------- */
 
 static void fake_accept(struct fake *f)
 {

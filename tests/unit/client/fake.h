@@ -1,14 +1,14 @@
 /* fake.h: a daemon of one thread that keeps boundaries in memory, and misbehaves as told.
  *
- * It speaks the real codec and the order of messages of PROTOCOL.md. Faults are a list: what happens
- * at the nth frame of a type. A mangle hook changes what it sends. */
+ * It speaks the real codec and the order of messages of PROTOCOL.md. Faults are a list: what
+ * happens at the nth frame of a type. A mangle hook changes what it sends. */
 #ifndef CLIENT_FAKE_H
 #define CLIENT_FAKE_H
 
-#include "wire/codec.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "wire/codec.h"
 
 enum fake_act {
     FAKE_NOTHING,
@@ -68,12 +68,12 @@ struct fake {
     struct fake_fault faults[8];
     /* Runs in the fake's thread before a message is sent; payload NULL unless DATA. */
     void (*mangle)(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload);
-    unsigned knob; /* for the hook */
+    unsigned knob;                /* for the hook */
     atomic_uint seen[FAKE_TYPES]; /* frames received, by type */
     atomic_uint connections, bad; /* bad: frames that a client may not send like that */
     atomic_bool release;
     int released_fd; /* eventfd: the answer is sent */
-    int held_code; /* a held save fails with this when it is released; 0: it is committed */
+    int held_code;   /* a held save fails with this when it is released; 0: it is committed */
     struct fake_conn conns[FAKE_CONNS];
     struct fake_boundary *boundaries[FAKE_BOUNDARIES]; /* index = seq - 1 */
     uint64_t count;

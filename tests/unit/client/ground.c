@@ -50,7 +50,8 @@ void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes)
     for (size_t i = 0; i < count; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "layer.%03zu", i);
-        (void)box_add(&g->job.model, path, 1000 + i, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_U8, 1, &bytes, i);
+        (void)box_add(
+            &g->job.model, path, 1000 + i, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_U8, 1, &bytes, i);
     }
 }
 

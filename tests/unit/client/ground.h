@@ -4,7 +4,6 @@
 
 #include "fake.h"
 #include "job.h"
-
 #include "support/case.h"
 
 struct ground {

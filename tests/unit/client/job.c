@@ -156,8 +156,14 @@ static uint64_t tensor_bytes(uint32_t dtype, uint32_t rank, const uint64_t *shap
     return (elements * cairn_dtype_bits(dtype) + 7) / 8;
 }
 
-struct tensor *box_add(struct box *b, const char *path, uint64_t id, uint32_t flags, uint32_t dtype,
-                       uint32_t rank, const uint64_t *shape, uint64_t seed)
+struct tensor *box_add(struct box *b,
+                       const char *path,
+                       uint64_t id,
+                       uint32_t flags,
+                       uint32_t dtype,
+                       uint32_t rank,
+                       const uint64_t *shape,
+                       uint64_t seed)
 {
     struct tensor *t = calloc(1, sizeof *t);
     b->tensors = realloc(b->tensors, (b->count + 1) * sizeof(struct tensor *));
@@ -172,13 +178,20 @@ struct tensor *box_add(struct box *b, const char *path, uint64_t id, uint32_t fl
     for (uint64_t i = 0; dtype == CAIRN_BOOL && i < t->bytes; i++) {
         t->data[i] &= 1;
     }
-    t->entry = (struct cairn_entry){ .path = t->path,
-                                     .id = id,
-                                     .flags = flags,
-                                     .dtype = dtype,
-                                     .rank = rank,
-                                     .shape = t->shape };
+    t->entry = (struct cairn_entry){
+        .path = t->path, .id = id, .flags = flags, .dtype = dtype, .rank = rank, .shape = t->shape
+    };
     return t;
+}
+
+void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes)
+{
+    struct tensor *t = box_add(b, path, 0, 0, dtype, 1, &bytes, 0);
+    free(t->data);
+    t->data = malloc(bytes);
+    t->bytes = bytes;
+    t->entry.bytes = bytes;
+    bytes_fill(t->data, bytes, dtype);
 }
 
 void job_fill(struct job *j, uint64_t seed)
@@ -212,7 +225,13 @@ void job_like(struct job *j, const struct job *other)
         const struct box *b = job_box(&from, k);
         for (size_t i = 0; i < b->count; i++) {
             const struct cairn_entry *e = &b->tensors[i]->entry;
-            (void)box_add(job_box(j, k), e->path, e->id, e->flags, e->dtype, e->rank, e->shape, 999 + i);
+            if (cairn_dtype_bits(e->dtype) == 0) {
+                box_add_opaque(job_box(j, k), e->path, e->dtype, e->bytes);
+                memset(job_box(j, k)->tensors[i]->data, 0xee, e->bytes);
+                continue;
+            }
+            (void)box_add(
+                job_box(j, k), e->path, e->id, e->flags, e->dtype, e->rank, e->shape, 999 + i);
         }
     }
     memcpy(j->params, other->params, sizeof j->params);

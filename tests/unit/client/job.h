@@ -4,7 +4,6 @@
 #define CLIENT_JOB_H
 
 #include <cairn/training.h>
-
 #include <stdbool.h>
 
 #define JOB_RANK 32
@@ -53,8 +52,16 @@ void job_fill(struct job *j, uint64_t seed);
 void job_like(struct job *j, const struct job *other);
 
 /* A tensor with bytes from the seed. Its data is box->tensors[box->count - 1]. */
-struct tensor *box_add(struct box *b, const char *path, uint64_t id, uint32_t flags, uint32_t dtype,
-                       uint32_t rank, const uint64_t *shape, uint64_t seed);
+struct tensor *box_add(struct box *b,
+                       const char *path,
+                       uint64_t id,
+                       uint32_t flags,
+                       uint32_t dtype,
+                       uint32_t rank,
+                       const uint64_t *shape,
+                       uint64_t seed);
+/* One of a dtype whose length does not follow from its shape. */
+void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes);
 void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed);
 
 /* What differs first, as text; NULL: nothing. */

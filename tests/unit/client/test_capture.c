@@ -1,10 +1,10 @@
 /* A capture by itself: order, copies, refusals; and that it talks to nobody. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "ground.h"
 #include "lib/rec.h"
 #include "record/digest.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 CASE(capture, asks_in_order_and_talks_to_nobody)
 {
@@ -58,7 +58,8 @@ CASE(capture, owns_a_copy)
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &again), 0);
     cr_assert(!digest_equal(&digest, &again->infos[0].digest));
     const struct layout_chunk *chunk = layout_chunk_at(before->layout, 0);
-    struct digest now = digest_bytes(before->region->base + chunk->region_offset, chunk->chunk.bytes);
+    struct digest now =
+        digest_bytes(before->region->base + chunk->region_offset, chunk->chunk.bytes);
     cr_assert(digest_equal(&now, &chunk->chunk.digest), "the first record did not change");
     before = cairn_record_free(before);
     again = cairn_record_free(again);
@@ -68,17 +69,23 @@ CASE(capture, owns_a_copy)
 /* Every byte of the stored form: digests, gaps and padding, over all size classes. */
 CASE(capture, chunks_and_entries_match_their_digests)
 {
-    static const uint64_t sizes[] = { 1,         63,        64,        65,       4095,    4097,
-                                      100000,    262143,    262145,    300001,   4194303, 4194304,
-                                      8388607,   8388608,   8388609,   20000000, 3,       1048577 };
+    static const uint64_t sizes[] = { 1,       63,      64,      65,       4095,    4097,
+                                      100000,  262143,  262145,  300001,   4194303, 4194304,
+                                      8388607, 8388608, 8388609, 20000000, 3,       1048577 };
     struct ground g;
     struct cairn_record *r = NULL;
     ground_up(&g);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "t%02zu", i);
-        (void)box_add(&g.job.model, path, i, CAIRN_HAS_ID | (i % 3 != 0 ? CAIRN_TRAINABLE : 0), CAIRN_U8,
-                      1, &sizes[i], i);
+        (void)box_add(&g.job.model,
+                      path,
+                      i,
+                      CAIRN_HAS_ID | (i % 3 != 0 ? CAIRN_TRAINABLE : 0),
+                      CAIRN_U8,
+                      1,
+                      &sizes[i],
+                      i);
     }
     for (int round = 0; round < 2; round++) { /* the second in a region full of old bytes */
         if (round == 1) {
@@ -308,7 +315,9 @@ CASE(capture, a_type_has_a_limit)
     ground_down(&g);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------ */
+/* ---- slots
+ * ------------------------------------------------------------------------------------------------
+ */
 
 CASE(slots, hold_the_same_record_as_puts)
 {
@@ -330,7 +339,9 @@ CASE(slots, hold_the_same_record_as_puts)
     g.job.state.tensors[0]->by_slot = true;
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &by_slot), 0, "%s", cairn_error(g.c));
     for (uint32_t i = 0; i < 5; i++) {
-        cr_assert(digest_equal(&by_put->infos[i].digest, &by_slot->infos[i].digest), "component %u", i + 1);
+        cr_assert(digest_equal(&by_put->infos[i].digest, &by_slot->infos[i].digest),
+                  "component %u",
+                  i + 1);
     }
     for (uint32_t i = 0; i < layout_chunk_count(by_put->layout); i++) {
         cr_assert(digest_equal(&layout_chunk_at(by_put->layout, i)->chunk.digest,
@@ -381,7 +392,8 @@ CASE(slots, may_be_done_later_but_not_after_the_capture)
     }
 }
 
-/* ---- arguments --------------------------------------------------------------------------------------------- */
+/* ---- arguments
+ * --------------------------------------------------------------------------------------------- */
 
 CASE(arguments, null_is_refused_everywhere)
 {

@@ -1,18 +1,21 @@
-/* Loading and reading: what is believed, what is not, and what a lost connection changes (nothing). */
-#include "ground.h"
-
+/* Loading and reading: what is believed, what is not, and what a lost connection changes (nothing).
+ */
 #include <cairn/admin.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ground.h"
 
 static void saved(struct ground *g, size_t tensors, uint64_t bytes)
 {
     ground_up(g);
     job_fill(&g->job, 3);
     ground_fill_chunks(g, tensors, bytes);
-    cr_assert_eq(ground_save(g, CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED, 5, NULL), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(ground_save(g, CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED, 5, NULL),
+                 0,
+                 "%s",
+                 cairn_error(g->c));
 }
 
 CASE(load, nothing_there_is_enoent)
@@ -88,7 +91,8 @@ CASE(load, get_compares_and_says_both_sides)
     wrong[6].rank = 0;
     for (int i = 0; i < 7; i++) {
         cr_assert_eq(cairn_get(reader, &wrong[i], NULL), -CAIRN_EMISMATCH, "%d", i);
-        cr_assert_not_null(strstr(cairn_error(g.c), "recorded F32 [64, 10] id 7 trainable"), "%s",
+        cr_assert_not_null(strstr(cairn_error(g.c), "recorded F32 [64, 10] id 7 trainable"),
+                           "%s",
                            cairn_error(g.c));
     }
     wrong[0] = right;
@@ -109,15 +113,17 @@ CASE(load, get_compares_and_says_both_sides)
     ground_down(&g);
 }
 
-/* ---- lost connections ------------------------------------------------------------------------------------- */
+/* ---- lost connections
+ * ------------------------------------------------------------------------------------- */
 
 CASE(load, survives_a_connection_lost_anywhere, .timeout = 120)
 {
     static const struct {
         uint32_t type;
         unsigned nth;
-    } at[] = { { WIRE_DESCRIBE, 1 }, { WIRE_MANIFEST, 1 }, { WIRE_MANIFEST, 4 }, { WIRE_CHUNK_LIST, 1 },
-               { WIRE_LOAD, 1 },     { WIRE_RELEASE, 1 },  { WIRE_RELEASE, 3 } };
+    } at[] = { { WIRE_DESCRIBE, 1 },   { WIRE_MANIFEST, 1 }, { WIRE_MANIFEST, 4 },
+               { WIRE_CHUNK_LIST, 1 }, { WIRE_LOAD, 1 },     { WIRE_RELEASE, 1 },
+               { WIRE_RELEASE, 3 } };
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
         struct ground g;
         bool streaming = at[i].type == WIRE_RELEASE; /* more chunks than credits */
@@ -145,7 +151,8 @@ CASE(load, a_boundary_removed_in_mid_restore_is_pruned_not_missing)
     ground_down(&g);
 }
 
-/* ---- order of reading ------------------------------------------------------------------------------------- */
+/* ---- order of reading
+ * ------------------------------------------------------------------------------------- */
 
 CASE(load, reads_in_any_order)
 {
@@ -160,7 +167,8 @@ CASE(load, reads_in_any_order)
     for (int i = 0; i < 60; i++) {
         seed = seed * 1103515245 + 12345;
         const struct tensor *t = g.job.model.tensors[(seed >> 16) % g.job.model.count];
-        cr_assert_eq(cairn_get(reader, &t->entry, dst), 0, "seed 12345, %d: %s", i, cairn_error(g.c));
+        cr_assert_eq(
+            cairn_get(reader, &t->entry, dst), 0, "seed 12345, %d: %s", i, cairn_error(g.c));
         cr_assert_eq(memcmp(dst, t->data, t->bytes), 0, "%s", t->path);
         if (i % 10 == 9) { /* other questions in between */
             struct cairn_boundary b;
@@ -199,7 +207,8 @@ CASE(load, two_records_take_turns)
     cr_assert_eq(ground_save(&g, 0, 6, NULL), 0);
     uint8_t *dst = malloc(5000000);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(cairn_load(g.c, i == 0 ? "seq:1" : "seq:2", 0, &r[i]), 0, "%s", cairn_error(g.c));
+        cr_assert_eq(
+            cairn_load(g.c, i == 0 ? "seq:1" : "seq:2", 0, &r[i]), 0, "%s", cairn_error(g.c));
         cr_assert_eq(cairn_record_component(r[i], CAIRN_MODEL, &reader[i]), 0);
     }
     const struct tensor *t = g.job.model.tensors[3];
@@ -234,7 +243,9 @@ CASE(load, a_record_outlives_its_handle_but_for_its_payload)
     ground_down(&g);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------------- */
+/* ---- damage
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Each changes one thing of what the fake sends; knob says which. */
 static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload)
@@ -247,44 +258,95 @@ static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *
         memcpy(infos, b->components, b->component_count * sizeof *infos);
         b->components = infos;
         switch (f->knob) {
-        case 1: b->step++; break;
-        case 2: b->kind ^= CAIRN_KIND_DTYPES; break;
-        case 3: b->root.byte[0] ^= 1; break;
-        case 4: infos[0].digest.byte[3] ^= 1; break;
-        case 5: infos[0].entry_count--; b->entry_count--; break;
-        case 6: infos[0].type = slice_str("other"); break;
-        case 7: b->component_count--; break;
-        case 8: b->save_id[0] ^= 1; break;
-        case 9: b->chunk_count--; break;
-        case 10: infos[1].bytes++; infos[2].bytes--; break;
-        default: break;
+        case 1:
+            b->step++;
+            break;
+        case 2:
+            b->kind ^= CAIRN_KIND_DTYPES;
+            break;
+        case 3:
+            b->root.byte[0] ^= 1;
+            break;
+        case 4:
+            infos[0].digest.byte[3] ^= 1;
+            break;
+        case 5:
+            infos[0].entry_count--;
+            b->entry_count--;
+            break;
+        case 6:
+            infos[0].type = slice_str("other");
+            break;
+        case 7:
+            b->component_count--;
+            break;
+        case 8:
+            b->save_id[0] ^= 1;
+            break;
+        case 9:
+            b->chunk_count--;
+            break;
+        case 10:
+            infos[1].bytes++;
+            infos[2].bytes--;
+            break;
+        default:
+            break;
         }
     }
     if (type == WIRE_ENTRIES && msg->entries.component == COMPONENT_MODEL) {
         memcpy(entries, msg->entries.entries, msg->entries.count * sizeof *entries);
         msg->entries.entries = entries;
         switch (f->knob) {
-        case 20: entries[1].dtype = CAIRN_I32; break;
-        case 21: entries[1].id++; break;
-        case 22: entries[1].flags ^= CAIRN_TRAINABLE; break;
-        case 23: msg->entries.count--; break;
-        case 24: entries[1] = entries[2]; break;
-        case 25: entries[2].offset_bytes += 64; break;
-        case 26: entries[3].digest.byte[0] ^= 1; break;
-        case 27: entries[2].first_chunk++; break;
-        case 28: entries[0].value = slice_of("\1\2\3\4\5\6\7\0", 8); break;
-        default: break;
+        case 20:
+            entries[1].dtype = CAIRN_I32;
+            break;
+        case 21:
+            entries[1].id++;
+            break;
+        case 22:
+            entries[1].flags ^= CAIRN_TRAINABLE;
+            break;
+        case 23:
+            msg->entries.count--;
+            break;
+        case 24:
+            entries[1] = entries[2];
+            break;
+        case 25:
+            entries[2].offset_bytes += 64;
+            break;
+        case 26:
+            entries[3].digest.byte[0] ^= 1;
+            break;
+        case 27:
+            entries[2].first_chunk++;
+            break;
+        case 28:
+            entries[0].value = slice_of("\1\2\3\4\5\6\7\0", 8);
+            break;
+        default:
+            break;
         }
     }
     if (type == WIRE_CHUNKS) {
         memcpy(chunks, msg->chunks.chunks, msg->chunks.count * sizeof *chunks);
         msg->chunks.chunks = chunks;
         switch (f->knob) {
-        case 40: chunks[0].digest.byte[0] ^= 1; break;
-        case 41: chunks[2].bytes -= 64; break;
-        case 42: chunks[2].component = COMPONENT_OPTIMIZER; break;
-        case 43: msg->chunks.count--; break;
-        default: break;
+        case 40:
+            chunks[0].digest.byte[0] ^= 1;
+            break;
+        case 41:
+            chunks[2].bytes -= 64;
+            break;
+        case 42:
+            chunks[2].component = COMPONENT_OPTIMIZER;
+            break;
+        case 43:
+            msg->chunks.count--;
+            break;
+        default:
+            break;
         }
     }
     if (type == WIRE_DATA && f->knob == 60 && msg->data.chunk == 2) {
@@ -316,8 +378,7 @@ CASE(load, metadata_that_was_changed_is_corrupt, .timeout = 120)
         }
         /* Where the counts ask for a page that the fake does not have, that is what it says. */
         bool asked = rc == -CAIRN_EINVAL && (knobs[i] == 23 || knobs[i] == 43);
-        cr_assert(rc == -CAIRN_ECORRUPT || asked, "knob %u: %d %s", knobs[i], rc,
-                  cairn_error(g.c));
+        cr_assert(rc == -CAIRN_ECORRUPT || asked, "knob %u: %d %s", knobs[i], rc, cairn_error(g.c));
         r = cairn_record_free(r);
         ground_down(&g);
     }
@@ -341,7 +402,10 @@ CASE(load, payload_that_was_changed_is_corrupt_and_named)
         cr_assert_not_null(strstr(cairn_error(g.c), "model"), "%s", cairn_error(g.c));
         g.fake.knob = 0;
         if (knobs[i] != 40) {
-            cr_assert_eq(cairn_restore(g.c, r, &other.t), 0, "read again, it is whole: %s", cairn_error(g.c));
+            cr_assert_eq(cairn_restore(g.c, r, &other.t),
+                         0,
+                         "read again, it is whole: %s",
+                         cairn_error(g.c));
         }
         r = cairn_record_free(r);
         job_fini(&other);

@@ -1,19 +1,20 @@
 /* Saves that are started: sealed first, committed later, settled when the connection is lost. */
-#include "ground.h"
-
 #include <cairn/admin.h>
-
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "ground.h"
 
 static struct cairn_pending *started(struct ground *g, uint64_t step)
 {
     struct cairn_record *r = NULL;
     struct cairn_pending *p = NULL;
     cr_assert_eq(ground_capture(g, 0, &r), 0);
-    cr_assert_eq(cairn_save_start(g->c, &r, &(struct cairn_save_args){ .step = step }, &p), 0, "%s",
+    cr_assert_eq(cairn_save_start(g->c, &r, &(struct cairn_save_args){ .step = step }, &p),
+                 0,
+                 "%s",
                  cairn_error(g->c));
     cr_assert_null(r);
     cr_assert_not_null(p);
@@ -58,7 +59,8 @@ CASE(pending, others_may_ask_and_the_next_save_waits)
                  -CAIRN_ETIMEDOUT);
     cr_assert_eq(g.fake.connections, 1);
     fake_release(&g.fake);
-    cr_assert_eq(cairn_save(g.c, &r, &(struct cairn_save_args){ .step = 2 }, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(
+        cairn_save(g.c, &r, &(struct cairn_save_args){ .step = 2 }, &b), 0, "%s", cairn_error(g.c));
     cr_assert_eq(b.seq, 2);
     cr_assert_eq(cairn_save_wait(&p, 0, &b), 0);
     cr_assert_eq(b.seq, 1);
@@ -75,7 +77,9 @@ CASE(pending, a_refused_start_gives_the_record_back)
     job_fill(&g.job, 1);
     g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_REFUSE, CAIRN_ENOSPC };
     cr_assert_eq(ground_capture(&g, 0, &r), 0);
-    cr_assert_eq(cairn_save_start(g.c, &r, &(struct cairn_save_args){ .step = 1 }, &p), -CAIRN_ENOSPC, "%s",
+    cr_assert_eq(cairn_save_start(g.c, &r, &(struct cairn_save_args){ .step = 1 }, &p),
+                 -CAIRN_ENOSPC,
+                 "%s",
                  cairn_error(g.c));
     cr_assert_not_null(r);
     cr_assert_null(p);
@@ -167,7 +171,9 @@ CASE(pending, outlives_the_handle)
     ground_down(&g);
 }
 
-/* ---- fork ------------------------------------------------------------------------------------------------------ */
+/* ---- fork
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int in_child(struct ground *g, struct cairn_record *captured, struct cairn_record *loaded)
 {
@@ -216,8 +222,10 @@ CASE(fork, the_child_has_no_part_in_the_conversation)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child: status %x", (unsigned)status);
-    cr_assert_eq(cairn_save(g.c, &captured, &(struct cairn_save_args){ .step = 2 }, NULL), 0,
-                 "the parent goes on: %s", cairn_error(g.c));
+    cr_assert_eq(cairn_save(g.c, &captured, &(struct cairn_save_args){ .step = 2 }, NULL),
+                 0,
+                 "the parent goes on: %s",
+                 cairn_error(g.c));
     loaded = cairn_record_free(loaded);
     ground_check_newest(&g);
     cr_assert_eq(g.fake.connections, 2, "the parent's and the child's own");

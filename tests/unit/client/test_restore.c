@@ -1,10 +1,12 @@
 /* Restoring: which call takes which record, in which order, and what must not happen. */
-#include "ground.h"
-
 #include <stdio.h>
 #include <string.h>
 
-typedef int (*restore_fn)(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
+#include "ground.h"
+
+typedef int (*restore_fn)(struct cairn *c,
+                          const struct cairn_record *r,
+                          const struct cairn_trainer *t);
 
 static const struct {
     const char *name;
@@ -30,8 +32,10 @@ CASE(restore, takes_the_kinds_of_the_matrix_and_no_other)
 {
     static const bool accepts[4][4] = {
         /* record:   plain  dtypes weighted both */
-        { true, true, true, true }, { false, true, false, true },
-        { false, false, true, false }, { false, false, false, true },
+        { true, true, true, true },
+        { false, true, false, true },
+        { false, false, true, false },
+        { false, false, false, true },
     };
     struct ground g;
     ground_up(&g);
@@ -42,8 +46,12 @@ CASE(restore, takes_the_kinds_of_the_matrix_and_no_other)
             struct job other;
             job_like(&other, &g.job);
             int rc = restores[i].call(g.c, r, &other.t);
-            cr_assert_eq(rc, accepts[i][kind] ? 0 : -CAIRN_EKIND, "%s of kind %u: %s", restores[i].name,
-                         kind, cairn_error(g.c));
+            cr_assert_eq(rc,
+                         accepts[i][kind] ? 0 : -CAIRN_EKIND,
+                         "%s of kind %u: %s",
+                         restores[i].name,
+                         kind,
+                         cairn_error(g.c));
             if (rc < 0) {
                 cr_assert_str_eq(other.log, "", "nobody was asked");
             } else {
@@ -88,8 +96,9 @@ CASE(restore, a_no_of_anybody_comes_before_the_first_get)
     for (int i = 0; i < 5; i++) {
         struct job other;
         job_like(&other, &g.job);
-        struct box *boxes[] = { &other.gradients, &other.model, &other.optimizer, &other.scheduler,
-                                &other.state };
+        struct box *boxes[] = {
+            &other.gradients, &other.model, &other.optimizer, &other.scheduler, &other.state
+        };
         boxes[i]->fit_rc = -CAIRN_EMISMATCH;
         cr_assert_eq(cairn_restore_weighted_with_dtypes(g.c, r, &other.t), -CAIRN_EMISMATCH);
         cr_assert_str_eq(other.log, logs[i]);
@@ -183,7 +192,8 @@ CASE(restore, captures_change_nothing)
     ground_down(&g);
 }
 
-/* ---- the window ---------------------------------------------------------------------------------------------- */
+/* ---- the window
+ * ---------------------------------------------------------------------------------------------- */
 
 static double nan_of(uint64_t bits)
 {
@@ -238,7 +248,8 @@ CASE(window, weight_0_means_no_pending_gradients)
     struct cairn_record *r = NULL;
     ground_up(&g);
     g.job.window = (struct cairn_window){ CAIRN_F32, 1, -0.0, 5 };
-    cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), 0, "weight 0, microbatches 5, no gradients");
+    cr_assert_eq(
+        cairn_capture_weighted(g.c, &g.job.t, &r), 0, "weight 0, microbatches 5, no gradients");
     r = cairn_record_free(r);
     job_fill(&g.job, 1);
     g.job.window = (struct cairn_window){ CAIRN_F32, 1, 0, 0 };
@@ -270,10 +281,18 @@ CASE(window, its_gradients_belong_to_the_model)
         struct cairn_record *r = NULL;
         ground_up(&g);
         (void)box_add(&g.job.model, "w", 7, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 2, shape, 1);
-        (void)box_add(&g.job.gradients, "w", gradients[i].id, gradients[i].flags, gradients[i].dtype, 2,
-                      gradients[i].shape, 2);
+        (void)box_add(&g.job.gradients,
+                      "w",
+                      gradients[i].id,
+                      gradients[i].flags,
+                      gradients[i].dtype,
+                      2,
+                      gradients[i].shape,
+                      2);
         g.job.window = (struct cairn_window){ CAIRN_F32, 1, 1, 1 };
-        cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), gradients[i].ok ? 0 : -CAIRN_EWINDOW, "%s",
+        cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r),
+                     gradients[i].ok ? 0 : -CAIRN_EWINDOW,
+                     "%s",
                      gradients[i].name);
         r = cairn_record_free(r);
         cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "a plain record takes it");
@@ -300,7 +319,8 @@ CASE(window, comes_back_bit_for_bit)
     ground_down(&g);
 }
 
-/* ---- the dtype record ------------------------------------------------------------------------------------------ */
+/* ---- the dtype record
+ * ------------------------------------------------------------------------------------------ */
 
 CASE(dtypes, are_captured_first_and_must_be_floating)
 {
@@ -323,7 +343,8 @@ CASE(dtypes, tied_parameters_have_one)
     job_fill(&g.job, 1);
     g.job.params[3] = (struct cairn_param){ .id = 7, .trainable = true, .dtype = CAIRN_F32 };
     g.job.params[4] = (struct cairn_param){ .id = 7, .trainable = false, .dtype = CAIRN_F16 };
-    g.job.params[5] = (struct cairn_param){ .id = UINT64_MAX, .trainable = true, .dtype = CAIRN_QFLOAT };
+    g.job.params[5] =
+        (struct cairn_param){ .id = UINT64_MAX, .trainable = true, .dtype = CAIRN_QFLOAT };
     g.job.params[6] = (struct cairn_param){ .id = 0, .trainable = true, .dtype = CAIRN_FLEX32 };
     g.job.param_count = 7;
     cr_assert_eq(cairn_capture_with_dtypes(g.c, &g.job.t, &r), 0, "%s", cairn_error(g.c));
@@ -347,10 +368,18 @@ CASE(dtypes, fit_or_are_refused_before_anything_is_read)
         struct cairn_record *r = loaded(&g, CAIRN_KIND_DTYPES);
         job_like(&other, &g.job);
         switch (i) {
-        case 0: other.params[0].id = 70; break;
-        case 1: other.params[0].trainable = false; break;
-        case 2: other.param_count = 2; break;
-        case 3: other.params[0].dtype = CAIRN_QFLOAT; break;
+        case 0:
+            other.params[0].id = 70;
+            break;
+        case 1:
+            other.params[0].trainable = false;
+            break;
+        case 2:
+            other.param_count = 2;
+            break;
+        case 3:
+            other.params[0].dtype = CAIRN_QFLOAT;
+            break;
         default:
             other.params[0].dtype = CAIRN_F16;
             other.t.retype = NULL;

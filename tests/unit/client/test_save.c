@@ -1,11 +1,12 @@
 /* Saving: what goes to the daemon, and what happens when the connection does not hold. */
-#include "ground.h"
-
 #include <cairn/admin.h>
-
 #include <string.h>
 
-static int save_with(struct ground *g, struct cairn_record **r, const struct cairn_save_args *a,
+#include "ground.h"
+
+static int save_with(struct ground *g,
+                     struct cairn_record **r,
+                     const struct cairn_save_args *a,
                      struct cairn_boundary *ret)
 {
     return cairn_save(g->c, r, a, ret);
@@ -50,10 +51,8 @@ CASE(save, refuses_what_is_not_done_yet)
         struct cairn_save_args args;
         int rc;
     } wrong[] = {
-        { { .precision = CAIRN_HALF }, -CAIRN_ENOTSUP },
-        { { .precision = 77 }, -CAIRN_EINVAL },
-        { { .labels = no_value }, -CAIRN_EINVAL },
-        { { .labels = twice }, -CAIRN_EINVAL },
+        { { .precision = CAIRN_HALF }, -CAIRN_ENOTSUP }, { { .precision = 77 }, -CAIRN_EINVAL },
+        { { .labels = no_value }, -CAIRN_EINVAL },       { { .labels = twice }, -CAIRN_EINVAL },
         { { .timeout_ms = -1 }, -CAIRN_EINVAL },
     };
     struct ground g;
@@ -62,7 +61,10 @@ CASE(save, refuses_what_is_not_done_yet)
     cr_assert_eq(ground_capture(&g, 0, &r), 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         int rc = save_with(&g, &r, &wrong[i].args, NULL);
-        cr_assert(rc == wrong[i].rc || (i == 1 && rc == -CAIRN_ENOTSUP), "%zu: %d %s", i, rc,
+        cr_assert(rc == wrong[i].rc || (i == 1 && rc == -CAIRN_ENOTSUP),
+                  "%zu: %d %s",
+                  i,
+                  rc,
                   cairn_error(g.c));
         cr_assert_not_null(r);
     }
@@ -73,8 +75,8 @@ CASE(save, refuses_what_is_not_done_yet)
     ground_down(&g);
 }
 
-/* The connection dies before the daemon looks at the nth frame of a type; the save goes through, and
- * there is exactly one boundary. */
+/* The connection dies before the daemon looks at the nth frame of a type; the save goes through,
+ * and there is exactly one boundary. */
 CASE(save, survives_a_connection_lost_anywhere, .timeout = 120)
 {
     static const uint32_t types[] = { WIRE_BEGIN, WIRE_CHUNKS, WIRE_ENTRIES, WIRE_DATA, WIRE_SEAL };
@@ -89,7 +91,8 @@ CASE(save, survives_a_connection_lost_anywhere, .timeout = 120)
             ground_up(&g);
             job_fill(&g.job, 1);
             ground_fill_chunks(&g, 3, 5000000);
-            g.fake.faults[0] = (struct fake_fault){ types[i], types[i] == WIRE_DATA ? 2 : 1, acts[k], 0 };
+            g.fake.faults[0] =
+                (struct fake_fault){ types[i], types[i] == WIRE_DATA ? 2 : 1, acts[k], 0 };
             cr_assert_eq(ground_save(&g, 0, 7, &b), 0, "type %u: %s", types[i], cairn_error(g.c));
             cr_assert_eq(b.seq, 1);
             cr_assert_eq(b.step, 7);
@@ -234,7 +237,8 @@ CASE(save, a_record_outlives_its_handle_and_is_saved_by_another)
     cr_assert_eq(cairn_open(g.fake.path, "demo", &other), 0);
     cr_assert_eq(cairn_save(other, &r, &(struct cairn_save_args){ 0 }, NULL), -CAIRN_EINVAL);
     g.c = cairn_close(g.c);
-    cr_assert_eq(cairn_save(other, &r, &(struct cairn_save_args){ 0 }, NULL), 0, "%s", cairn_error(other));
+    cr_assert_eq(
+        cairn_save(other, &r, &(struct cairn_save_args){ 0 }, NULL), 0, "%s", cairn_error(other));
     g.c = other;
     ground_check_newest(&g);
     ground_down(&g);
