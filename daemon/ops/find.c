@@ -37,14 +37,17 @@ static int find_id_work(struct query *q)
     return rc;
 }
 
-/* While the question was worked out nothing can have been lost: an upload leaves memory only after
- * the store has it. So what memory knows now is asked first, the store's word counts otherwise. */
+/* Memory first, then the store: an upload leaves memory only after the store has it, so one of the
+ * two knows. The store's word counts: a BEGIN that only repeats a save looks like one under way. */
+static void find_id_before(struct query *q)
+{
+    q->in_memory = upload_find(q->run, q->save_id, q->rank);
+}
+
 static void find_id_reply(struct query *q)
 {
-    enum save_state in_memory =
-        q->run == NULL ? SAVE_NONE : upload_find(q->run, q->save_id, q->rank);
-    if (in_memory != SAVE_NONE) {
-        q->msg.found = (struct wire_found){ .state = in_memory };
+    if (q->msg.found.state == SAVE_NONE) {
+        q->msg.found.state = q->in_memory;
     }
     find_reply(q);
 }
@@ -59,6 +62,7 @@ void op_find(struct session *s, const struct frame_in *in)
     static const struct query_kind by_id = { .name = "FIND",
                                              .access = ACCESS_READ,
                                              .missing_ok = true,
+                                             .before = find_id_before,
                                              .work = find_id_work,
                                              .reply = find_id_reply };
     const struct wire_find *find = &in->msg->find;

@@ -64,6 +64,19 @@ void ops_check_stopped(struct ops *ops)
     inbox_close(&ops->inbox, ops_inbox_closed);
 }
 
+static void ops_stop_session(struct session *s, const struct err *err)
+{
+    if (s->upload != NULL && s->upload->seal_ticket == 0) {
+        upload_fail(s->upload, err);
+    }
+    if (s->load != NULL && s->load->streaming) {
+        load_stop(s->load, err);
+    }
+    if (s->load != NULL) {
+        load_release(s->load);
+    }
+}
+
 void ops_stop(struct ops *ops, void (*stopped)(void *ctx), void *ctx)
 {
     struct err err = { 0 };
@@ -75,15 +88,7 @@ void ops_stop(struct ops *ops, void (*stopped)(void *ctx), void *ctx)
     struct session *next = NULL;
     for (struct session *s = ops->sessions; s != NULL; s = next) {
         next = s->next;
-        if (s->upload != NULL && s->upload->seal_ticket == 0) {
-            upload_fail(s->upload, &err);
-        }
-        if (s->load != NULL) {
-            if (s->load->streaming) {
-                load_stop(s->load, &err);
-            }
-            load_release(s->load);
-        }
+        ops_stop_session(s, &err);
     }
     run_close_all(ops);
     ops_check_stopped(ops);

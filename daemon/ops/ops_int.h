@@ -230,12 +230,13 @@ struct query;
 struct query_kind {
     const char *name;
     enum access access;
-    bool settle;                    /* wait for what was sealed before */
-    bool missing_ok;                /* a run that is not there is no error: reply with run NULL */
-    bool checks;                    /* on the pool for long checks */
-    int (*work)(struct query *q);   /* on a thread; returns 0 or negative with q->err set */
-    void (*reply)(struct query *q); /* on the loop, after success, connection there; when work has
-                                       set `again`, work follows once more */
+    bool settle;                     /* wait for what was sealed before */
+    bool missing_ok;                 /* a run that is not there is no error: reply with run NULL */
+    bool checks;                     /* on the pool for long checks */
+    void (*before)(struct query *q); /* on the loop, before work; NULL: nothing */
+    int (*work)(struct query *q);    /* on a thread; returns 0 or negative with q->err set */
+    void (*reply)(struct query *q);  /* on the loop, after success, connection there; when work has
+                                        set `again`, work follows once more */
 };
 struct query {
     const struct query_kind *kind;
@@ -255,8 +256,9 @@ struct query {
     uint8_t save_id[16];
     uint32_t rank, max, page;
     enum component component;
-    bool flag;           /* by_save_id, pin, all, whole_run: as the kind means it */
-    struct load *pinned; /* MANIFEST: used by this query */
+    enum save_state in_memory; /* FIND: what is under way under the save id */
+    bool flag;                 /* by_save_id, pin, all, whole_run: as the kind means it */
+    struct load *pinned;       /* MANIFEST: used by this query */
     /* out */
     bool again;
     struct st_load *load;

@@ -66,6 +66,9 @@ static void query_submit(struct query *q)
     struct ops *ops = q->session->ops;
     q->job = (struct job){ .work = query_work, .done = query_done };
     q->again = false;
+    if (q->kind->before != NULL) {
+        q->kind->before(q);
+    }
     pool_submit(q->kind->checks ? ops->checks : ops->queries, &q->job);
 }
 
@@ -132,7 +135,7 @@ struct query *query_new(struct session *s,
     } else if (run != NULL) {
         (void)access_check(s, *run, kind->access, &q->name, &err);
     }
-    if (err.code != 0) {
+    if (q == NULL || err.code != 0) {
         free(q);
         session_refuse(s, request, &err);
         return NULL;

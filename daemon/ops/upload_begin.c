@@ -168,27 +168,30 @@ static void upload_run_ready(struct run_wish *wish, struct run *run, const struc
     pool_submit(run->writer, &u->job);
 }
 
-/* The announced boundary outlives the frame: its labels move into the upload's bump. */
-static int upload_keep_labels(struct upload *u, const struct boundary *b)
+static bool upload_copy(struct bump *bump, struct slice from, struct slice *ret)
 {
-    struct label *labels = bump_alloc(&u->bump, (b->label_count + 1) * sizeof *labels);
-    for (uint32_t i = 0; labels != NULL && i < b->label_count; i++) {
-        const struct slice *from[] = { &b->labels[i].name, &b->labels[i].value };
-        struct slice *to[] = { &labels[i].name, &labels[i].value };
-        for (int k = 0; k < 2; k++) {
-            char *copy = bump_alloc(&u->bump, from[k]->bytes + 1);
-            if (copy == NULL) {
-                return -CAIRN_ENOMEM;
-            }
-            memcpy(copy, from[k]->data == NULL ? "" : from[k]->data, from[k]->bytes);
-            *to[k] = slice_of(copy, from[k]->bytes);
-        }
+    char *to = bump_alloc(bump, from.bytes + 1);
+    if (to != NULL) {
+        memcpy(to, from.bytes == 0 ? "" : from.data, from.bytes);
+        *ret = slice_of(to, from.bytes);
+    }
+    return to != NULL;
+}
+
+/* The announced boundary outlives the frame: its labels move into the upload's bump. */
+static int upload_keep_boundary(struct upload *u, const struct boundary *b)
+{
+    struct label *labels = bump_alloc(&u->bump, (b->label_count + (size_t)1) * sizeof *labels);
+    bool ok = labels != NULL;
+    for (uint32_t i = 0; ok && i < b->label_count; i++) {
+        ok = upload_copy(&u->bump, b->labels[i].name, &labels[i].name) &&
+             upload_copy(&u->bump, b->labels[i].value, &labels[i].value);
     }
     u->boundary = *b;
     u->boundary.labels = labels;
     u->boundary.components = NULL; /* SEAL brings them, into the manifest */
     u->boundary.component_count = 0;
-    return labels == NULL ? -CAIRN_ENOMEM : 0;
+    return ok ? 0 : -CAIRN_ENOMEM;
 }
 
 static struct upload *upload_new(struct session *s,
@@ -208,7 +211,7 @@ static struct upload *upload_new(struct session *s,
     u->peer = s->peer;
     u->name = *name;
     bump_init(&u->bump, LIMIT_LABELS * 512 + 4096);
-    if (upload_keep_labels(u, b) < 0 || st_manifest_new(&u->boundary, &u->manifest, err) < 0) {
+    if (upload_keep_boundary(u, b) < 0 || st_manifest_new(&u->boundary, &u->manifest, err) < 0) {
         (void)err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
         bump_fini(&u->bump);
         free(u);

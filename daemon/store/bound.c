@@ -1,9 +1,9 @@
 #include "store/bound.h"
 
+#include <stdlib.h>
+
 #include "internal/ckd.h"
 #include "store/segment.h"
-
-#include <stdlib.h>
 
 struct bound_walk {
     const struct bound *b;
@@ -29,7 +29,7 @@ static int bound_row(struct bound_walk *w, struct err *err)
     return rc < 0 ? rc : bound_give(w, DB_BOUNDARY, &key, err);
 }
 
-/* ---- components ------------------------------------------------------------------------------- */
+/* ---- components ------------------------------------------------------------------------------ */
 
 static void bound_refs(const struct bound *b, enum component component, struct chunk_ref *ret_refs)
 {
@@ -44,8 +44,8 @@ static void bound_refs(const struct bound *b, enum component component, struct c
     }
 }
 
-static void bound_paths(const struct st_manifest *m, enum component component,
-                        struct slice *ret_paths)
+static void
+bound_paths(const struct st_manifest *m, enum component component, struct slice *ret_paths)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < m->page_count; i++) {
@@ -95,13 +95,15 @@ static int bound_component(struct bound_walk *w, const struct component_info *in
     return rc;
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static int bound_chunk(struct bound_walk *w, uint32_t index, uint64_t offset, struct err *err)
 {
     const struct chunk *chunk = &w->b->manifest->check.chunks[index];
     uint64_t segment = w->b->segment;
-    const struct row_chunk row = { .offset = offset, .bytes = chunk->bytes, .digest = chunk->digest };
+    const struct row_chunk row = { .offset = offset,
+                                   .bytes = chunk->bytes,
+                                   .digest = chunk->digest };
     struct key key = key_chunk(segment, index);
     struct key digest = key_digest(chunk->digest.byte, chunk->bytes);
     struct key ref = key_ref(segment, index, w->b->boundary->seq);
@@ -125,14 +127,14 @@ static int bound_chunks(struct bound_walk *w, struct err *err)
     return rc;
 }
 
-/* ---- ways to find it -------------------------------------------------------------------------- */
+/* ---- ways to find it ------------------------------------------------------------------------- */
 
 static int bound_indexes(struct bound_walk *w, struct err *err)
 {
     const struct boundary *boundary = w->b->boundary;
-    const struct row_save save = {
-        .state = SAVE_COMMITTED, .seq = boundary->seq, .root = boundary->root
-    };
+    const struct row_save save = { .state = SAVE_COMMITTED,
+                                   .seq = boundary->seq,
+                                   .root = boundary->root };
     struct key step = key_step(boundary->step, boundary->seq);
     struct key id = key_saveid(boundary->save_id, boundary->rank);
     int rc = w->each(w->arg, DB_STEP, &step, slice_of(NULL, 0), err);

@@ -1,4 +1,5 @@
-/* bound.h: the rows that make a boundary, as they go into the index and into the segment's footer. */
+/* bound.h: the rows that make a boundary, as they go into the index and into the segment's footer.
+ */
 #ifndef STORE_BOUND_H
 #define STORE_BOUND_H
 
@@ -12,8 +13,8 @@ struct bound {
 };
 
 /* Every row, each database in key order; `value` without its trailer, valid during the call. */
-typedef int bound_row_fn(void *arg, enum st_db db, const struct key *key, struct slice value,
-                         struct err *err);
+typedef int
+bound_row_fn(void *arg, enum st_db db, const struct key *key, struct slice value, struct err *err);
 int bound_rows(const struct bound *b, bound_row_fn *each, void *arg, struct err *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* The catalogue: a summary row per run, so that listing opens nothing else. It is advisory: never
  * synced, made anew from the runs at every start, and a failure to update it is no failure. */
-#include "store/row.h"
-#include "store/store_int.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "store/row.h"
+#include "store/store_int.h"
 
 static const char *catalogue_db_name(enum st_db db)
 {
@@ -53,7 +53,7 @@ void catalogue_del(struct st *st, const struct st_claim *run)
     (void)catalogue_change(st, &change, &err);
 }
 
-/* ---- rebuilding ------------------------------------------------------------------------------- */
+/* ---- rebuilding ------------------------------------------------------------------------------ */
 
 /* A run that cannot be read is listed all the same, with nothing in it: opening it tells why. */
 static int catalogue_add(void *arg, uint32_t uid, const char *name, struct err *err)
@@ -115,7 +115,7 @@ int catalogue_open(struct st *st, struct err *err)
     return rc == -CAIRN_ENOSPC ? 0 : rc;
 }
 
-/* ---- listing ---------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 struct catalogue_item {
     uint32_t uid;
@@ -129,8 +129,8 @@ struct catalogue_list {
     size_t count, cap;
 };
 
-static int catalogue_collect(struct catalogue_list *l, struct slice key, struct slice value,
-                             struct err *err)
+static int
+catalogue_collect(struct catalogue_list *l, struct slice key, struct slice value, struct err *err)
 {
     struct key_parts parts;
     if (!key_parse_run(key, &parts)) {
@@ -178,12 +178,16 @@ static int catalogue_list_txn(struct txn *t, void *arg, struct err *err)
     return rc == -CAIRN_ENOENT ? 0 : rc;
 }
 
-int st_runs(struct st *st, uint32_t uid, int (*each)(void *arg, const struct st_run_row *row),
-            void *arg, struct err *err)
+int st_runs(struct st *st,
+            uint32_t uid,
+            int (*each)(void *arg, const struct st_run_row *row),
+            void *arg,
+            struct err *err)
 {
     struct catalogue_list l = { .uid = uid };
     if (!st->has_catalogue) {
-        return err_set(err, -CAIRN_ENOSPC,
+        return err_set(err,
+                       -CAIRN_ENOSPC,
                        "no space was left for the catalogue: free some, restart the daemon");
     }
     int rc = env_read(&st->catalogue, catalogue_list_txn, &l, err);
@@ -197,15 +201,18 @@ int st_runs(struct st *st, uint32_t uid, int (*each)(void *arg, const struct st_
     return rc;
 }
 
-/* ---- checking --------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 struct catalogue_walk {
     catalogue_seen_fn *each;
     void *arg;
 };
 
-static int catalogue_see(const struct catalogue_walk *w, const struct row_cursor *c, int at,
-                         const struct err *why, struct err *err)
+static int catalogue_see(const struct catalogue_walk *w,
+                         const struct row_cursor *c,
+                         int at,
+                         const struct err *why,
+                         struct err *err)
 {
     struct catalogue_seen seen = { .uid = 0 };
     struct key_parts parts;

@@ -1,11 +1,11 @@
 #include "store/check.h"
 
-#include "internal/ckd.h"
-#include "record/rules.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "internal/ckd.h"
+#include "record/rules.h"
 
 void check_init(struct check *c, const struct boundary *announced)
 {
@@ -25,7 +25,7 @@ void check_fini(struct check *c)
     c->chunk_count = 0;
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static int check_room(struct check *c, uint32_t count, struct err *err)
 {
@@ -47,15 +47,15 @@ static int check_room(struct check *c, uint32_t count, struct err *err)
     return 0;
 }
 
-int check_chunks(struct check *c, uint32_t first, const struct chunk *chunks, uint32_t count,
-                 struct err *err)
+int check_chunks(
+    struct check *c, uint32_t first, const struct chunk *chunks, uint32_t count, struct err *err)
 {
     if (c->used != NULL) {
         return err_set(err, -CAIRN_EINVAL, "chunk descriptors after entries");
     }
     if (first != c->chunk_count) {
-        return err_set(err, -CAIRN_EINVAL, "chunk %u where chunk %u was expected", first,
-                       c->chunk_count);
+        return err_set(
+            err, -CAIRN_EINVAL, "chunk %u where chunk %u was expected", first, c->chunk_count);
     }
     int rc = check_room(c, count, err);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
@@ -69,7 +69,7 @@ int check_chunks(struct check *c, uint32_t first, const struct chunk *chunks, ui
     return rc;
 }
 
-/* ---- entries ---------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static void check_use(struct check *c, const struct entry *e)
 {
@@ -85,8 +85,8 @@ static void check_use(struct check *c, const struct entry *e)
     }
 }
 
-static int check_entry(struct check *c, enum component component, const struct entry *e,
-                       struct err *err)
+static int
+check_entry(struct check *c, enum component component, const struct entry *e, struct err *err)
 {
     struct check_sum *sum = &c->sums[component];
     int rc = rules_entry(component, e, err);
@@ -95,14 +95,16 @@ static int check_entry(struct check *c, enum component component, const struct e
         return rc;
     }
     if (sum->entry_count > 0 && entry_cmp(component, &c->last, e) >= 0) {
-        (void)err_set(err, -CAIRN_EINVAL, "entries of %s are out of order, or one is there twice",
+        (void)err_set(err,
+                      -CAIRN_EINVAL,
+                      "entries of %s are out of order, or one is there twice",
                       component_name(component));
         (void)err_at(err, component, e->path.data, e->path.bytes);
         return -CAIRN_EINVAL;
     }
     if (ckd_add_u64(sum->bytes, e->bytes, &sum->bytes)) {
-        return err_set(err, -CAIRN_EINVAL, "%s: the bytes do not fit 64 bits",
-                       component_name(component));
+        return err_set(
+            err, -CAIRN_EINVAL, "%s: the bytes do not fit 64 bits", component_name(component));
     }
     sum->entry_count++;
     c->last = *e;
@@ -116,20 +118,30 @@ static int check_page(struct check *c, const struct wire_entries *page, struct e
 {
     enum component component = page->component;
     if (component <= COMPONENT_NONE || component >= COMPONENT_NR || component < c->current) {
-        return err_set(err, -CAIRN_EINVAL, "entries of component %u after those of %s",
-                       (unsigned)component, component_name(c->current));
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "entries of component %u after those of %s",
+                       (unsigned)component,
+                       component_name(c->current));
     }
     const struct check_sum *sum = &c->sums[component];
     if (page->page != sum->page_count) {
-        return err_set(err, -CAIRN_EINVAL, "%s: page %u where page %u was expected",
-                       component_name(component), page->page, sum->page_count);
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "%s: page %u where page %u was expected",
+                       component_name(component),
+                       page->page,
+                       sum->page_count);
     }
     if (sum->page_count > 0 && c->last_count == 0) {
-        return err_set(err, -CAIRN_EINVAL, "%s: a page after an empty one",
-                       component_name(component));
+        return err_set(
+            err, -CAIRN_EINVAL, "%s: a page after an empty one", component_name(component));
     }
     if (page->count > LIMIT_ENTRIES_PER_PAGE || sum->entry_count + page->count > LIMIT_ENTRIES) {
-        return err_set(err, -CAIRN_ELIMIT, "%s: more than %u entries", component_name(component),
+        return err_set(err,
+                       -CAIRN_ELIMIT,
+                       "%s: more than %u entries",
+                       component_name(component),
                        page->count > LIMIT_ENTRIES_PER_PAGE ? LIMIT_ENTRIES_PER_PAGE
                                                             : LIMIT_ENTRIES);
     }
@@ -154,16 +166,21 @@ int check_entries(struct check *c, const struct wire_entries *page, struct err *
     return rc;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
-static int check_count(const char *of, const char *what, uint64_t announced, uint64_t found,
-                       struct err *err)
+static int
+check_count(const char *of, const char *what, uint64_t announced, uint64_t found, struct err *err)
 {
     if (announced == found) {
         return 0;
     }
-    return err_set(err, -CAIRN_EINVAL, "%s: %" PRIu64 " %s announced, %" PRIu64 " found", of,
-                   announced, what, found);
+    return err_set(err,
+                   -CAIRN_EINVAL,
+                   "%s: %" PRIu64 " %s announced, %" PRIu64 " found",
+                   of,
+                   announced,
+                   what,
+                   found);
 }
 
 static int check_info(const struct check *c, const struct component_info *info, struct err *err)
@@ -180,7 +197,9 @@ static int check_info(const struct check *c, const struct component_info *info, 
     return rc;
 }
 
-static int check_presence(const struct check *c, const struct component_info *infos, uint32_t count,
+static int check_presence(const struct check *c,
+                          const struct component_info *infos,
+                          uint32_t count,
                           struct err *err)
 {
     uint32_t want = rules_components_of(c->announced.kind) | 0x3eu;
@@ -197,8 +216,11 @@ static int check_presence(const struct check *c, const struct component_info *in
     for (uint32_t i = 1; i < COMPONENT_NR; i++) {
         bool fed = c->sums[i].page_count > 0 || c->sums[i].chunk_count > 0;
         if ((want >> i & 1u) != (have >> i & 1u) || (fed && (have >> i & 1u) == 0)) {
-            return err_set(err, -CAIRN_EINVAL, "component %s is %s in a record of kind %s",
-                           component_name(i), (want >> i & 1u) != 0 ? "missing" : "not allowed",
+            return err_set(err,
+                           -CAIRN_EINVAL,
+                           "component %s is %s in a record of kind %s",
+                           component_name(i),
+                           (want >> i & 1u) != 0 ? "missing" : "not allowed",
                            kind_name(c->announced.kind));
         }
     }
@@ -219,7 +241,8 @@ static int check_totals(const struct check *c, struct err *err)
     int rc = check_count("boundary", "entries", b->entry_count, entries, err);
     rc = rc < 0 ? rc : check_count("boundary", "bytes", b->payload_bytes, bytes, err);
     rc = rc < 0 ? rc : check_count("boundary", "chunks", b->chunk_count, c->chunk_count, err);
-    rc = rc < 0 ? rc : check_count("boundary", "stored bytes", b->stored_bytes, c->stored_bytes, err);
+    rc = rc < 0 ? rc
+                : check_count("boundary", "stored bytes", b->stored_bytes, c->stored_bytes, err);
     for (uint32_t i = 0; rc == 0 && i < c->chunk_count; i++) {
         if (c->used == NULL || ((unsigned)c->used[i / 8] >> i % 8 & 1u) == 0) {
             rc = err_set(err, -CAIRN_EINVAL, "no entry lies in chunk %u", i);
@@ -228,8 +251,11 @@ static int check_totals(const struct check *c, struct err *err)
     return rc;
 }
 
-int check_end(struct check *c, const struct component_info *infos, uint32_t count,
-              const struct digest *root, struct err *err)
+int check_end(struct check *c,
+              const struct component_info *infos,
+              uint32_t count,
+              const struct digest *root,
+              struct err *err)
 {
     int rc = check_presence(c, infos, count, err);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
@@ -251,7 +277,9 @@ int check_digest(const struct component_info *info, const struct digest *entries
     if (digest_equal(&info->digest, entries)) {
         return 0;
     }
-    (void)err_set(err, -CAIRN_ECORRUPT, "component %s: its digest is not that of its entries",
+    (void)err_set(err,
+                  -CAIRN_ECORRUPT,
+                  "component %s: its digest is not that of its entries",
                   component_name(info->component));
     (void)err_at(err, info->component, "", 0);
     return -CAIRN_ECORRUPT;

@@ -1,5 +1,5 @@
-/* check.h: is this a whole, legal part? Fed with chunks, then with entries in their order, then with
- * the sums. The same checks stand before a commit (manifest.c) and behind it (verify.c). */
+/* check.h: is this a whole, legal part? Fed with chunks, then with entries in their order, then
+ * with the sums. The same checks stand before a commit (manifest.c) and behind it (verify.c). */
 #ifndef STORE_CHECK_H
 #define STORE_CHECK_H
 
@@ -21,19 +21,22 @@ struct check {
     uint8_t *used; /* a bit per chunk: some entry lies in it */
     struct check_sum sums[COMPONENT_NR];
     enum component current;
-    uint32_t last_count;  /* entries of the page before */
-    struct entry last;    /* the entry before, with its path in last_path */
+    uint32_t last_count; /* entries of the page before */
+    struct entry last;   /* the entry before, with its path in last_path */
     uint8_t last_path[LIMIT_PATH_BYTES];
 };
 
 void check_init(struct check *c, const struct boundary *announced);
 void check_fini(struct check *c); /* idempotent */
-int check_chunks(struct check *c, uint32_t first, const struct chunk *chunks, uint32_t count,
-                 struct err *err);
+int check_chunks(
+    struct check *c, uint32_t first, const struct chunk *chunks, uint32_t count, struct err *err);
 int check_entries(struct check *c, const struct wire_entries *page, struct err *err);
 /* Everything but the digests of the components: presence, counts, lengths, the root. */
-int check_end(struct check *c, const struct component_info *infos, uint32_t count,
-              const struct digest *root, struct err *err);
+int check_end(struct check *c,
+              const struct component_info *infos,
+              uint32_t count,
+              const struct digest *root,
+              struct err *err);
 /* Is the digest of a component the one of its entries? */
 int check_digest(const struct component_info *info, const struct digest *entries, struct err *err);
 

@@ -7,13 +7,13 @@
  * Whatever fails before the transaction leaves a segment that is unlinked at once; a crash leaves
  * one that is unlinked when the run is opened. When the commit itself fails, nobody knows what the
  * disk holds: the segment stays, and the run is read-only until it is opened anew. */
+#include <inttypes.h>
+#include <time.h>
+
 #include "internal/fault.h"
 #include "store/bound.h"
 #include "store/row.h"
 #include "store/save.h"
-
-#include <inttypes.h>
-#include <time.h>
 
 struct commit {
     struct st_save *save;
@@ -25,22 +25,31 @@ struct commit {
     bool known; /* the save id is there already, with the same root */
 };
 
-/* ---- before ----------------------------------------------------------------------------------- */
+/* ---- before ---------------------------------------------------------------------------------- */
 
-static int commit_check(const struct st_save *s, const struct st_manifest *m,
-                        const struct boundary *b, struct err *err)
+static int commit_check(const struct st_save *s,
+                        const struct st_manifest *m,
+                        const struct boundary *b,
+                        struct err *err)
 {
     if (!m->sealed || m->broken || memcmp(m->check.announced.save_id, b->save_id, 16) != 0) {
         return err_set(err, -CAIRN_EINVAL, "the manifest is not sealed, or of another save");
     }
     if (s->chunk_count != m->check.chunk_count) {
-        return err_set(err, -CAIRN_EINVAL, "%u chunks were written, the manifest has %u",
-                       s->chunk_count, m->check.chunk_count);
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "%u chunks were written, the manifest has %u",
+                       s->chunk_count,
+                       m->check.chunk_count);
     }
     for (uint32_t i = 0; i < s->chunk_count; i++) {
         if (s->lengths[i] != m->check.chunks[i].bytes) {
-            return err_set(err, -CAIRN_EINVAL, "chunk %u: %u bytes written, %u in the manifest", i,
-                           s->lengths[i], m->check.chunks[i].bytes);
+            return err_set(err,
+                           -CAIRN_EINVAL,
+                           "chunk %u: %u bytes written, %u in the manifest",
+                           i,
+                           s->lengths[i],
+                           m->check.chunks[i].bytes);
         }
     }
     return 0;
@@ -58,12 +67,16 @@ static int commit_find_txn(struct txn *t, void *arg, struct err *err)
         return rc == -CAIRN_ENOENT ? 0 : rc;
     }
     if (!digest_equal(&save.root, &c->boundary.root)) {
-        return err_set(err, -CAIRN_ECONFLICT, "this save id is that of seq %" PRIu64
-                       ", which holds other content", save.seq);
+        return err_set(err,
+                       -CAIRN_ECONFLICT,
+                       "this save id is that of seq %" PRIu64 ", which holds other content",
+                       save.seq);
     }
     if (save.state != SAVE_COMMITTED) {
-        return err_set(err, -CAIRN_EPRUNED, "this save was committed as seq %" PRIu64
-                       " and has been removed", save.seq);
+        return err_set(err,
+                       -CAIRN_EPRUNED,
+                       "this save was committed as seq %" PRIu64 " and has been removed",
+                       save.seq);
     }
     rc = row_get_boundary(t, save.seq, &b, &row, err);
     if (rc == 0) {
@@ -107,7 +120,7 @@ static void commit_fill(struct commit *c, const struct boundary *b)
     c->summary.bytes += to->bytes_new;
 }
 
-/* ---- segment ---------------------------------------------------------------------------------- */
+/* ---- segment --------------------------------------------------------------------------------- */
 
 static struct bound commit_bound(const struct commit *c)
 {
@@ -116,8 +129,8 @@ static struct bound commit_bound(const struct commit *c)
                            .segment = c->save->has_segment ? c->save->segment.id : 0 };
 }
 
-static int commit_footer_row(void *arg, enum st_db db, const struct key *key, struct slice value,
-                             struct err *err)
+static int commit_footer_row(
+    void *arg, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     return segment_row(arg, db, key, value, err);
 }
@@ -132,10 +145,10 @@ static int commit_segment(struct commit *c, struct err *err)
     return rc < 0 ? rc : segment_finish(&c->save->segment, err);
 }
 
-/* ---- index ------------------------------------------------------------------------------------ */
+/* ---- index ----------------------------------------------------------------------------------- */
 
-static int commit_put(void *arg, enum st_db db, const struct key *key, struct slice value,
-                      struct err *err)
+static int
+commit_put(void *arg, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     /* A digest may be there already: any chunk that has it will do. */
     return db == DB_DIGEST ? row_put_new(arg, db, key, value, err)
@@ -150,8 +163,11 @@ static int commit_txn(struct txn *t, void *arg, struct err *err)
     uint64_t next_segment = 0;
     int rc = meta_get_progress(t, &next_seq, &next_segment, err);
     if (rc == 0 && next_seq != c->boundary.seq) {
-        return err_set(err, -CAIRN_ECORRUPT, "meta: seq %" PRIu64 " is to come, expected %" PRIu64,
-                       next_seq, c->boundary.seq);
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "meta: seq %" PRIu64 " is to come, expected %" PRIu64,
+                       next_seq,
+                       c->boundary.seq);
     }
     rc = rc < 0 ? row_damage(rc, "meta", err) : bound_rows(&bound, commit_put, t, err);
     return rc < 0 ? rc
@@ -164,7 +180,7 @@ static int commit_index(struct commit *c, struct err *err)
     return env_write(&c->run->index, &job, err);
 }
 
-/* ---- after ------------------------------------------------------------------------------------ */
+/* ---- after ----------------------------------------------------------------------------------- */
 
 static void commit_done(struct commit *c, struct boundary *b)
 {
@@ -190,9 +206,9 @@ static void commit_unknown(const struct commit *c)
     run->unknown.set = true;
     memcpy(run->unknown.save_id, c->boundary.save_id, sizeof run->unknown.save_id);
     run->unknown.rank = c->boundary.rank;
-    run->unknown.save = (struct row_save){
-        .state = SAVE_UNKNOWN, .seq = c->boundary.seq, .root = c->boundary.root
-    };
+    run->unknown.save = (struct row_save){ .state = SAVE_UNKNOWN,
+                                           .seq = c->boundary.seq,
+                                           .root = c->boundary.root };
     (void)pthread_mutex_unlock(&run->lock);
 }
 
@@ -212,7 +228,9 @@ static int commit_run(struct commit *c, const struct boundary *b, struct err *er
     return rc < 0 ? rc : commit_index(c, err);
 }
 
-int st_save_commit(struct st_save **save, const struct st_manifest *m, struct boundary *b,
+int st_save_commit(struct st_save **save,
+                   const struct st_manifest *m,
+                   struct boundary *b,
                    struct err *err)
 {
     struct commit c = { .save = *save, .run = (*save)->run, .manifest = m };

@@ -1,13 +1,13 @@
 #include "store/env.h"
 
-#include "store/rc.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include "store/rc.h"
 
 #define ENV_READERS 64u
 #define ENV_DBS 16u
@@ -80,8 +80,8 @@ static int env_init_lock(struct env *e, struct err *err)
     return rc == 0 ? 0 : err_errno(err, rc, "make a lock");
 }
 
-static int env_open_mdb(struct env *e, const char *dir, const struct env_options *o,
-                        struct err *err)
+static int
+env_open_mdb(struct env *e, const char *dir, const struct env_options *o, struct err *err)
 {
     unsigned flags = MDB_NOTLS;
     flags |= o->readonly ? MDB_RDONLY : 0u;

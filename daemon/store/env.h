@@ -6,14 +6,14 @@
 #ifndef STORE_ENV_H
 #define STORE_ENV_H
 
-#include "internal/err.h"
-#include "store/key.h"
-
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <lmdb.h>
+
+#include "internal/err.h"
+#include "store/key.h"
 
 #define ENV_MAP_BYTES (256ull << 20)
 
@@ -62,7 +62,8 @@ struct txn_job {
 };
 int env_write(struct env *e, const struct txn_job *job, struct err *err);
 
-/* For row.c: an LMDB call of a write transaction failed before the commit. Sets map_full, or err. */
+/* For row.c: an LMDB call of a write transaction failed before the commit. Sets map_full, or err.
+ */
 int txn_error(struct txn *t, int rc, const char *what, struct err *err);
 
 int env_fd(const struct env *e); /* of data.mdb */

@@ -22,7 +22,7 @@ void *file_buffer(size_t bytes)
     return posix_memalign(&data, FILE_ALIGN_BYTES, bytes) == 0 ? data : NULL;
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static int file_open_flags(struct file *f, bool direct, int dir_fd, const char *name, int flags)
 {
@@ -35,15 +35,15 @@ static int file_open_flags(struct file *f, bool direct, int dir_fd, const char *
     return f->fd;
 }
 
-int file_create(struct file *f, const struct file_mode *mode, int dir_fd, const char *name,
-                struct err *err)
+int file_create(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
 {
     int fd = file_open_flags(f, mode->direct, dir_fd, name, O_RDWR | O_CREAT | O_EXCL);
     return fd >= 0 ? 0 : err_errno(err, errno, "create '%s'", name);
 }
 
-int file_open(struct file *f, const struct file_mode *mode, int dir_fd, const char *name,
-              struct err *err)
+int file_open(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
 {
     int fd = file_open_flags(f, mode->direct, dir_fd, name, O_RDONLY);
     return fd >= 0 ? 0 : err_errno(err, errno, "open '%s'", name);
@@ -57,7 +57,7 @@ void file_close(struct file *f)
     f->fd = -1;
 }
 
-/* ---- which mode ------------------------------------------------------------------------------- */
+/* ---- which mode ------------------------------------------------------------------------------ */
 
 static int probe_round_trip(struct file *f, struct err *err)
 {
@@ -118,7 +118,7 @@ int file_probe(int dir_fd, bool force_buffered, struct file_mode *ret, struct er
     return rc == -CAIRN_ENOSPC ? 0 : rc;
 }
 
-/* ---- size ------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 int file_allocate(struct file *f, uint64_t bytes, struct err *err)
 {
@@ -149,7 +149,7 @@ int file_size(const struct file *f, uint64_t *ret_bytes, struct err *err)
     return 0;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Buffered: start writing this range back, wait for the one before it and drop that from the cache,
  * so that at most two ranges are ever dirty. */
@@ -160,14 +160,14 @@ static int file_push(struct file *f, uint64_t offset, size_t bytes)
         return -1;
     }
     if (f->pushed_bytes > 0) {
-        unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-                         SYNC_FILE_RANGE_WAIT_AFTER;
+        unsigned flags =
+            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
         if (sync_file_range(f->fd, (off_t)f->pushed_offset, (off_t)f->pushed_bytes, flags) < 0 &&
             (errno == EIO || errno == ENOSPC)) {
             return -1;
         }
-        (void)posix_fadvise(f->fd, (off_t)f->pushed_offset, (off_t)f->pushed_bytes,
-                            POSIX_FADV_DONTNEED);
+        (void)posix_fadvise(
+            f->fd, (off_t)f->pushed_offset, (off_t)f->pushed_bytes, POSIX_FADV_DONTNEED);
     }
     f->pushed_offset = offset;
     f->pushed_bytes = bytes;
@@ -191,8 +191,11 @@ int file_write(struct file *f, uint64_t offset, const void *data, size_t bytes, 
         }
         size_t progress = n < 0 ? 0 : file_progress(f, (size_t)n);
         if (progress == 0) {
-            return err_errno(err, n < 0 ? errno : EIO, "write %zu bytes at %" PRIu64,
-                             bytes - done, offset + done);
+            return err_errno(err,
+                             n < 0 ? errno : EIO,
+                             "write %zu bytes at %" PRIu64,
+                             bytes - done,
+                             offset + done);
         }
         done += progress;
     }
@@ -216,8 +219,11 @@ int file_read(const struct file *f, uint64_t offset, void *data, size_t bytes, s
         }
         size_t progress = file_progress(f, (size_t)n);
         if (progress == 0) {
-            return err_set(err, -CAIRN_ECORRUPT, "the file ends at %" PRIu64 ", before %" PRIu64,
-                           offset + done + (uint64_t)n, offset + bytes);
+            return err_set(err,
+                           -CAIRN_ECORRUPT,
+                           "the file ends at %" PRIu64 ", before %" PRIu64,
+                           offset + done + (uint64_t)n,
+                           offset + bytes);
         }
         done += progress;
     }
@@ -238,7 +244,7 @@ int file_sync(struct file *f, struct err *err)
     return 0;
 }
 
-/* ---- directories ------------------------------------------------------------------------------ */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 int file_sync_dir(int dir_fd, const char *name, struct err *err)
 {

@@ -6,11 +6,11 @@
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
 
-#include "internal/err.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "internal/err.h"
 
 #define FILE_ALIGN_BYTES 4096u
 
@@ -28,11 +28,11 @@ struct file {
     uint64_t pushed_offset, pushed_bytes; /* buffered: write-back under way */
 };
 
-int file_create(struct file *f, const struct file_mode *mode, int dir_fd, const char *name,
-                struct err *err);
+int file_create(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err);
 /* ENOENT when it is missing. */
-int file_open(struct file *f, const struct file_mode *mode, int dir_fd, const char *name,
-              struct err *err);
+int file_open(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err);
 void file_close(struct file *f); /* idempotent */
 
 /* Give the file `bytes` of disk space and that size. ENOSPC. */

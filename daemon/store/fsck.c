@@ -20,6 +20,18 @@ int fsck_say(struct fsck *f, const char *fmt, ...)
     return f->each(f->arg, f->where, text);
 }
 
+/* A crash in mid-save leaves files that nothing names; that is no damage. */
+int fsck_say_leftover(struct fsck *f, const char *what, uint64_t segment)
+{
+    int rc = fsck_say(f,
+                      "%s %016" PRIx64
+                      ": left over from an unfinished save, goes when the run is opened",
+                      what,
+                      segment);
+    f->result->finding_count--;
+    return rc;
+}
+
 const struct fsck_boundary *fsck_find(const struct fsck *f, uint64_t seq)
 {
     size_t low = 0;
@@ -72,8 +84,13 @@ int fsck_walk(struct fsck *f, struct txn *t, enum st_db db, fsck_row_fn *row, st
     return rc;
 }
 
-int fsck_need(struct fsck *f, struct txn *t, enum st_db db, const struct key *key,
-              struct slice *ret_value, bool *ret_there, struct err *err)
+int fsck_need(struct fsck *f,
+              struct txn *t,
+              enum st_db db,
+              const struct key *key,
+              struct slice *ret_value,
+              bool *ret_there,
+              struct err *err)
 {
     struct slice value;
     struct err why = { .code = 0 };
@@ -84,7 +101,7 @@ int fsck_need(struct fsck *f, struct txn *t, enum st_db db, const struct key *ke
     return rc == 0 || rc == -CAIRN_ECORRUPT ? 0 : fsck_say(f, "%s", why.msg);
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static int fsck_summary(struct fsck *f)
 {
@@ -96,7 +113,11 @@ static int fsck_summary(struct fsck *f)
         rc = fsck_say(f,
                       "meta counts %" PRIu64 " boundaries up to seq %" PRIu64 ", %" PRIu64
                       " bytes; there are %" PRIu64 " up to seq %" PRIu64 ", %" PRIu64 " bytes",
-                      m->boundary_count, m->latest_seq, m->bytes, c->boundary_count, c->latest_seq,
+                      m->boundary_count,
+                      m->latest_seq,
+                      m->bytes,
+                      c->boundary_count,
+                      c->latest_seq,
                       c->bytes);
     }
     if (rc == 0 && c->latest_seq >= f->run->next_seq) {
@@ -116,14 +137,20 @@ static int fsck_finding(void *arg, const struct st_finding *finding)
     struct fsck *f = arg;
     f->result->finding_count--; /* st_verify's own count is added */
     if (finding->path.bytes == 0) {
-        return fsck_say(f, "seq %" PRIu64 ": %s%s%s", finding->seq,
+        return fsck_say(f,
+                        "seq %" PRIu64 ": %s%s%s",
+                        finding->seq,
                         finding->component == 0 ? "" : component_name(finding->component),
-                        finding->component == 0 ? "" : ": ", finding->text);
+                        finding->component == 0 ? "" : ": ",
+                        finding->text);
     }
-    return fsck_say(f, "seq %" PRIu64 ": %s: '%.*s': %s", finding->seq,
+    return fsck_say(f,
+                    "seq %" PRIu64 ": %s: '%.*s': %s",
+                    finding->seq,
                     component_name(finding->component),
                     (int)(finding->path.bytes < 256 ? finding->path.bytes : 256),
-                    (const char *)finding->path.data, finding->text);
+                    (const char *)finding->path.data,
+                    finding->text);
 }
 
 static int fsck_payload(struct fsck *f, struct err *err)
@@ -179,8 +206,8 @@ static int fsck_run(void *arg, uint32_t uid, const char *name, struct err *err)
     return rc;
 }
 
-/* The catalogue is advisory: behind its run after a crash is fine, ahead of it, or about nothing, is
- * not. */
+/* The catalogue is advisory: behind its run after a crash is fine, ahead of it, or about nothing,
+ * is not. */
 static int fsck_catalogue_row(void *arg, const struct catalogue_seen *seen, struct err *err)
 {
     struct fsck *f = arg;
@@ -194,23 +221,30 @@ static int fsck_catalogue_row(void *arg, const struct catalogue_seen *seen, stru
     int rc = run_claim_init(&claim, seen->uid, seen->name, &why);
     rc = rc < 0 ? rc : st_path(f->st, claim.uid, claim.name, "", path, err);
     if (rc < 0 || !tree_is_dir(path)) {
-        return fsck_say(f, "lists run '%.*s' of uid %" PRIu32 ", which is not there",
-                        (int)seen->name.bytes, (const char *)seen->name.data, seen->uid);
+        return fsck_say(f,
+                        "lists run '%.*s' of uid %" PRIu32 ", which is not there",
+                        (int)seen->name.bytes,
+                        (const char *)seen->name.data,
+                        seen->uid);
     }
     if (run_attach(f->st, &claim, true, &run, &why) < 0) {
         return 0; /* said where the run was looked at */
     }
     bool ahead = seen->row.latest_seq > run->summary.latest_seq;
     (void)run_detach(run);
-    return ahead ? fsck_say(f, "run '%s' of uid %" PRIu32 " is listed up to seq %" PRIu64
-                            ", which it does not have", claim.name, claim.uid, seen->row.latest_seq)
+    return ahead ? fsck_say(f,
+                            "run '%s' of uid %" PRIu32 " is listed up to seq %" PRIu64
+                            ", which it does not have",
+                            claim.name,
+                            claim.uid,
+                            seen->row.latest_seq)
                  : 0;
 }
 
-/* ---- the store -------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
-int st_fsck(const char *dir, st_fsck_fn *each, void *arg, struct wire_verified *ret,
-            struct err *err)
+int st_fsck(
+    const char *dir, st_fsck_fn *each, void *arg, struct wire_verified *ret, struct err *err)
 {
     struct fsck f = { .each = each, .arg = arg, .result = ret };
     *ret = (struct wire_verified){ .boundary_count = 0 };

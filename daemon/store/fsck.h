@@ -33,16 +33,25 @@ struct fsck {
 };
 
 int fsck_say(struct fsck *f, const char *fmt, ...) ERR_PRINTF(2, 3);
+int fsck_say_leftover(struct fsck *f, const char *what, uint64_t segment);
 const struct fsck_boundary *fsck_find(const struct fsck *f, uint64_t seq); /* NULL: none */
 struct segment_file *fsck_segment(struct fsck *f, uint64_t id);            /* NULL: none */
 
 /* Each sound row of a database; one that is not sound is said, and left out. */
-typedef int fsck_row_fn(struct fsck *f, struct txn *t, const struct key_parts *key,
-                        struct slice value, struct err *err);
+typedef int fsck_row_fn(struct fsck *f,
+                        struct txn *t,
+                        const struct key_parts *key,
+                        struct slice value,
+                        struct err *err);
 int fsck_walk(struct fsck *f, struct txn *t, enum st_db db, fsck_row_fn *row, struct err *err);
 /* Say so unless there is a sound row with this key. *ret_value may be NULL. */
-int fsck_need(struct fsck *f, struct txn *t, enum st_db db, const struct key *key,
-              struct slice *ret_value, bool *ret_there, struct err *err);
+int fsck_need(struct fsck *f,
+              struct txn *t,
+              enum st_db db,
+              const struct key *key,
+              struct slice *ret_value,
+              bool *ret_there,
+              struct err *err);
 
 /* A txn_fn each; arg is the fsck. */
 int fsck_boundaries(struct txn *t, void *arg, struct err *err); /* fsck_bound.c */

@@ -1,10 +1,9 @@
 /* From each boundary to everything that must be there for it. */
-#include "store/fsck.h"
-
-#include "record/digest.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "record/digest.h"
+#include "store/fsck.h"
 
 static int bound_keep(struct fsck *f, const struct boundary *b, struct err *err)
 {
@@ -37,8 +36,11 @@ static int bound_parent(struct fsck *f, const struct boundary *b)
 {
     int rc = 0;
     if (b->parent_seq >= b->seq || b->parent_seq < f->previous_seq) {
-        rc = fsck_say(f, "boundary seq %" PRIu64 " names seq %" PRIu64
-                      " as the one before it, that was seq %" PRIu64, b->seq, b->parent_seq,
+        rc = fsck_say(f,
+                      "boundary seq %" PRIu64 " names seq %" PRIu64
+                      " as the one before it, that was seq %" PRIu64,
+                      b->seq,
+                      b->parent_seq,
                       f->previous_seq);
     }
     f->previous_seq = b->seq;
@@ -51,8 +53,10 @@ static int bound_segments(struct fsck *f, const struct row_boundary *row)
     for (uint32_t i = 0; rc == 0 && i < row->segment_count; i++) {
         struct segment_file *file = fsck_segment(f, row->segments[i]);
         if (file == NULL) {
-            rc = fsck_say(f, "boundary seq %" PRIu64 " needs segment %016" PRIx64
-                          ", which is missing", row->boundary.seq, row->segments[i]);
+            rc = fsck_say(f,
+                          "boundary seq %" PRIu64 " needs segment %016" PRIx64 ", which is missing",
+                          row->boundary.seq,
+                          row->segments[i]);
         } else {
             file->named = true;
         }
@@ -76,8 +80,12 @@ static int bound_saveid(struct fsck *f, struct txn *t, const struct boundary *b,
     if (save.state == SAVE_COMMITTED && save.seq == b->seq && digest_equal(&save.root, &b->root)) {
         return 0;
     }
-    return fsck_say(f, "the save id of boundary seq %" PRIu64 " says %s, seq %" PRIu64
-                    ", or another root", b->seq, save_state_name(save.state), save.seq);
+    return fsck_say(f,
+                    "the save id of boundary seq %" PRIu64 " says %s, seq %" PRIu64
+                    ", or another root",
+                    b->seq,
+                    save_state_name(save.state),
+                    save.seq);
 }
 
 static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
@@ -89,15 +97,21 @@ static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b,
         bool there = false;
         rc = fsck_need(f, t, DB_LABEL, &key, &value, &there, err);
         if (rc == 0 && there && slice_cmp(value, b->labels[i].value) != 0) {
-            rc = fsck_say(f, "label '%.*s' of boundary seq %" PRIu64 " has another value",
-                          (int)b->labels[i].name.bytes, (const char *)b->labels[i].name.data, b->seq);
+            rc = fsck_say(f,
+                          "label '%.*s' of boundary seq %" PRIu64 " has another value",
+                          (int)b->labels[i].name.bytes,
+                          (const char *)b->labels[i].name.data,
+                          b->seq);
         }
     }
     return rc;
 }
 
-static int bound_chunks(struct fsck *f, struct txn *t, const struct boundary *b,
-                        const struct row_component *row, struct err *err)
+static int bound_chunks(struct fsck *f,
+                        struct txn *t,
+                        const struct boundary *b,
+                        const struct row_component *row,
+                        struct err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < row->chunk_count; i++) {
@@ -112,8 +126,11 @@ static int bound_chunks(struct fsck *f, struct txn *t, const struct boundary *b,
     return rc;
 }
 
-static int bound_component(struct fsck *f, struct txn *t, const struct boundary *b,
-                           const struct component_info *info, struct err *err)
+static int bound_component(struct fsck *f,
+                           struct txn *t,
+                           const struct boundary *b,
+                           const struct component_info *info,
+                           struct err *err)
 {
     int rc = 0;
     for (uint32_t page = 0; rc == 0 && page <= info->page_count; page++) {
@@ -132,8 +149,8 @@ static int bound_component(struct fsck *f, struct txn *t, const struct boundary 
     return rc;
 }
 
-static int bound_row(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                     struct err *err)
+static int bound_row(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct bump bump;
     struct row_boundary row;

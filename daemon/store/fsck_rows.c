@@ -1,9 +1,8 @@
 /* From each other row back to the boundary or the chunk that it is about. */
-#include "store/fsck.h"
+#include <inttypes.h>
 
 #include "record/digest.h"
-
-#include <inttypes.h>
+#include "store/fsck.h"
 
 #define FSCK_PRUNED_MAX 1024u /* save ids that outlive their boundary */
 
@@ -12,8 +11,8 @@ static int rows_dangling(struct fsck *f, const char *what, uint64_t seq)
     return fsck_say(f, "a row of %s is about seq %" PRIu64 ", which is no boundary", what, seq);
 }
 
-static int rows_component(struct fsck *f, struct txn *t, const struct key_parts *key,
-                          struct slice value, struct err *err)
+static int rows_component(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     const struct fsck_boundary *b = fsck_find(f, key->seq);
     (void)t;
@@ -24,21 +23,33 @@ static int rows_component(struct fsck *f, struct txn *t, const struct key_parts 
     }
     if (key->rank != b->rank || key->component >= COMPONENT_NR ||
         key->page >= b->page_count[key->component]) {
-        return fsck_say(f, "boundary seq %" PRIu64 " has no page %u of %s of rank %u, yet there is one",
-                        key->seq, key->page, component_name(key->component), key->rank);
+        return fsck_say(f,
+                        "boundary seq %" PRIu64
+                        " has no page %u of %s of rank %u, yet there is one",
+                        key->seq,
+                        key->page,
+                        component_name(key->component),
+                        key->rank);
     }
     return 0;
 }
 
-static int rows_chunk_place(struct fsck *f, const struct key_parts *key, const struct row_chunk *row)
+static int
+rows_chunk_place(struct fsck *f, const struct key_parts *key, const struct row_chunk *row)
 {
     int rc = 0;
-    uint64_t after = f->last_chunk.segment == key->segment ? f->last_chunk.end : SEGMENT_FIRST_CHUNK;
+    uint64_t after =
+        f->last_chunk.segment == key->segment ? f->last_chunk.end : SEGMENT_FIRST_CHUNK;
     if (row->bytes == 0 || row->bytes > LIMIT_CHUNK_BYTES || row->offset < after ||
         row->offset % SEGMENT_PAGE_BYTES != 0) {
-        rc = fsck_say(f, "chunk %u of segment %016" PRIx64 ": %u bytes at %" PRIu64
-                      " are no place after %" PRIu64, key->index, key->segment, row->bytes,
-                      row->offset, after);
+        rc = fsck_say(f,
+                      "chunk %u of segment %016" PRIx64 ": %u bytes at %" PRIu64
+                      " are no place after %" PRIu64,
+                      key->index,
+                      key->segment,
+                      row->bytes,
+                      row->offset,
+                      after);
     }
     f->last_chunk.segment = key->segment;
     f->last_chunk.end = row->offset + row->bytes;
@@ -46,8 +57,8 @@ static int rows_chunk_place(struct fsck *f, const struct key_parts *key, const s
 }
 
 /* Does some boundary use this chunk? */
-static int rows_chunk_used(struct fsck *f, struct txn *t, const struct key_parts *key,
-                           struct err *err)
+static int
+rows_chunk_used(struct fsck *f, struct txn *t, const struct key_parts *key, struct err *err)
 {
     struct row_cursor c;
     struct key_parts ref;
@@ -61,12 +72,14 @@ static int rows_chunk_used(struct fsck *f, struct txn *t, const struct key_parts
                 ref.segment == key->segment && ref.index == key->index;
     row_cursor_close(&c);
     return used ? 0
-                : fsck_say(f, "no boundary refers to chunk %u of segment %016" PRIx64, key->index,
+                : fsck_say(f,
+                           "no boundary refers to chunk %u of segment %016" PRIx64,
+                           key->index,
                            key->segment);
 }
 
-static int rows_chunk(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                      struct err *err)
+static int rows_chunk(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct row_chunk row;
     struct err why = { .code = 0 };
@@ -76,21 +89,24 @@ static int rows_chunk(struct fsck *f, struct txn *t, const struct key_parts *key
     int rc = row_chunk_decode(value, &b, &row, &why);
     bump_fini(&b);
     if (rc < 0) {
-        return fsck_say(f, "chunk %u of segment %016" PRIx64 " does not decode: %s", key->index,
-                        key->segment, why.msg);
+        return fsck_say(f,
+                        "chunk %u of segment %016" PRIx64 " does not decode: %s",
+                        key->index,
+                        key->segment,
+                        why.msg);
     }
     rc = rows_chunk_place(f, key, &row);
     if (rc == 0 && fsck_segment(f, key->segment) == NULL) {
-        rc = fsck_say(f, "chunk %u is in segment %016" PRIx64 ", which is missing", key->index,
-                      key->segment);
+        rc = fsck_say(
+            f, "chunk %u is in segment %016" PRIx64 ", which is missing", key->index, key->segment);
     }
     struct key digest = key_digest(row.digest.byte, row.bytes);
     rc = rc < 0 ? rc : fsck_need(f, t, DB_DIGEST, &digest, NULL, &there, err);
     return rc < 0 ? rc : rows_chunk_used(f, t, key, err);
 }
 
-static int rows_digest(struct fsck *f, struct txn *t, const struct key_parts *key,
-                       struct slice value, struct err *err)
+static int rows_digest(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct row_chunk row;
     struct key_parts chunk;
@@ -103,14 +119,17 @@ static int rows_digest(struct fsck *f, struct txn *t, const struct key_parts *ke
         return fsck_say(f, "a row of digest names a chunk: %s", why.msg);
     }
     if (row.bytes != key->bytes || memcmp(row.digest.byte, key->id, sizeof row.digest.byte) != 0) {
-        return fsck_say(f, "a row of digest names chunk %u of segment %016" PRIx64
-                        ", which has another digest", chunk.index, chunk.segment);
+        return fsck_say(f,
+                        "a row of digest names chunk %u of segment %016" PRIx64
+                        ", which has another digest",
+                        chunk.index,
+                        chunk.segment);
     }
     return 0;
 }
 
-static int rows_ref(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                    struct err *err)
+static int rows_ref(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct key chunk = key_chunk(key->segment, key->index);
     bool there = false;
@@ -121,8 +140,8 @@ static int rows_ref(struct fsck *f, struct txn *t, const struct key_parts *key, 
     return fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there, err);
 }
 
-static int rows_step(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                     struct err *err)
+static int rows_step(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     const struct fsck_boundary *b = fsck_find(f, key->seq);
     (void)t;
@@ -131,13 +150,17 @@ static int rows_step(struct fsck *f, struct txn *t, const struct key_parts *key,
     if (b == NULL) {
         return rows_dangling(f, "step", key->seq);
     }
-    return b->step == key->step ? 0
-                                : fsck_say(f, "seq %" PRIu64 " is indexed as step %" PRIu64
-                                           ", it is step %" PRIu64, key->seq, key->step, b->step);
+    return b->step == key->step
+               ? 0
+               : fsck_say(f,
+                          "seq %" PRIu64 " is indexed as step %" PRIu64 ", it is step %" PRIu64,
+                          key->seq,
+                          key->step,
+                          b->step);
 }
 
-static int rows_saveid(struct fsck *f, struct txn *t, const struct key_parts *key,
-                       struct slice value, struct err *err)
+static int rows_saveid(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct row_save save;
     struct err why = { .code = 0 };
@@ -154,12 +177,15 @@ static int rows_saveid(struct fsck *f, struct txn *t, const struct key_parts *ke
     if (save.state == SAVE_PRUNED) {
         f->pruned_count++;
         return b == NULL ? 0
-                         : fsck_say(f, "a save id says that seq %" PRIu64 " was removed; it is there",
+                         : fsck_say(f,
+                                    "a save id says that seq %" PRIu64 " was removed; it is there",
                                     save.seq);
     }
     if (save.state != SAVE_COMMITTED || b == NULL) {
         return b == NULL ? rows_dangling(f, "saveid", save.seq)
-                         : fsck_say(f, "a save id of seq %" PRIu64 " is in state %s", save.seq,
+                         : fsck_say(f,
+                                    "a save id of seq %" PRIu64 " is in state %s",
+                                    save.seq,
                                     save_state_name(save.state));
     }
     return memcmp(b->save_id, key->id, sizeof b->save_id) == 0 && b->rank == key->rank
@@ -167,8 +193,8 @@ static int rows_saveid(struct fsck *f, struct txn *t, const struct key_parts *ke
                : fsck_say(f, "a save id names seq %" PRIu64 ", which has another", save.seq);
 }
 
-static int rows_named(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                      struct err *err)
+static int rows_named(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     (void)t;
     (void)value;
@@ -177,8 +203,8 @@ static int rows_named(struct fsck *f, struct txn *t, const struct key_parts *key
 }
 
 /* Its rows were read when the run was opened; here only their trailers are looked at. */
-static int rows_meta(struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value,
-                     struct err *err)
+static int rows_meta(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     (void)f;
     (void)t;
@@ -194,10 +220,11 @@ int fsck_rows(struct txn *t, void *arg, struct err *err)
         enum st_db db;
         fsck_row_fn *row;
     } walks[] = {
-        { DB_META, rows_meta },   { DB_COMPONENT, rows_component }, { DB_CHUNK, rows_chunk },
-        { DB_DIGEST, rows_digest }, { DB_REF, rows_ref },           { DB_STEP, rows_step },
-        { DB_SAVEID, rows_saveid }, { DB_LABEL, rows_named },       { DB_PIN, rows_named },
-        { DB_MARK, rows_named },
+        { DB_META, rows_meta },     { DB_COMPONENT, rows_component },
+        { DB_CHUNK, rows_chunk },   { DB_DIGEST, rows_digest },
+        { DB_REF, rows_ref },       { DB_STEP, rows_step },
+        { DB_SAVEID, rows_saveid }, { DB_LABEL, rows_named },
+        { DB_PIN, rows_named },     { DB_MARK, rows_named },
     };
     struct fsck *f = arg;
     uint64_t refs = 0;
@@ -207,12 +234,16 @@ int fsck_rows(struct txn *t, void *arg, struct err *err)
     }
     rc = rc < 0 ? rc : row_count(t, DB_REF, &refs, err);
     if (rc == 0 && refs != f->ref_count) {
-        rc = fsck_say(f, "there are %" PRIu64 " rows of ref, boundaries use %" PRIu64 " chunks", refs,
+        rc = fsck_say(f,
+                      "there are %" PRIu64 " rows of ref, boundaries use %" PRIu64 " chunks",
+                      refs,
                       f->ref_count);
     }
     if (rc == 0 && f->pruned_count > FSCK_PRUNED_MAX) {
-        rc = fsck_say(f, "%" PRIu64 " save ids of removed boundaries are kept, at most %u should be",
-                      f->pruned_count, FSCK_PRUNED_MAX);
+        rc = fsck_say(f,
+                      "%" PRIu64 " save ids of removed boundaries are kept, at most %u should be",
+                      f->pruned_count,
+                      FSCK_PRUNED_MAX);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 /* The files: what is left over, what is damaged, and whether a footer says what the index says. */
-#include "store/fsck.h"
-
 #include <inttypes.h>
+
+#include "store/fsck.h"
 
 struct seg_check {
     struct fsck *f;
@@ -67,13 +67,19 @@ static int seg_file(struct fsck *f, struct txn *t, uint64_t id, struct err *err)
         return fsck_say(f, "%s", why.msg);
     }
     if (s.different > 0) {
-        return fsck_say(f, "segment %016" PRIx64 ": %" PRIu64
-                        " rows of its footer are not those of the index", id, s.different);
+        return fsck_say(f,
+                        "segment %016" PRIx64 ": %" PRIu64
+                        " rows of its footer are not those of the index",
+                        id,
+                        s.different);
     }
-    return s.row_count == r.row_count
-               ? 0
-               : fsck_say(f, "segment %016" PRIx64 ": its footer has %" PRIu64
-                          " rows, its boundary %" PRIu64, id, r.row_count, s.row_count);
+    return s.row_count == r.row_count ? 0
+                                      : fsck_say(f,
+                                                 "segment %016" PRIx64 ": its footer has %" PRIu64
+                                                 " rows, its boundary %" PRIu64,
+                                                 id,
+                                                 r.row_count,
+                                                 s.row_count);
 }
 
 int fsck_segments(struct txn *t, void *arg, struct err *err)
@@ -83,11 +89,9 @@ int fsck_segments(struct txn *t, void *arg, struct err *err)
     for (uint32_t i = 0; rc == 0 && i < f->segments.count; i++) {
         const struct segment_file *file = &f->segments.files[i];
         if (file->temporary) {
-            rc = fsck_say(f, "temporary file %016" PRIx64 ".tmp (goes when the run is opened)",
-                          file->id);
+            rc = fsck_say_leftover(f, "temporary segment", file->id);
         } else if (!file->named) {
-            rc = fsck_say(f, "segment %016" PRIx64
-                          " is named by no boundary (goes when the run is opened)", file->id);
+            rc = fsck_say_leftover(f, "unnamed segment", file->id);
         } else {
             rc = seg_file(f, t, file->id, err);
         }

@@ -1,11 +1,11 @@
 #include "store/key.h"
 
-#include "record/digest.h"
-#include "record/record.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+#include "record/digest.h"
+#include "record/record.h"
 
 void put_be32(uint8_t *at, uint32_t value)
 {
@@ -133,11 +133,11 @@ static const struct {
     size_t bytes;
     bool exact;
 } key_shape[DB_NR] = {
-    [DB_META] = { "meta", 0, false },      [DB_BOUNDARY] = { "boundary", 8, true },
+    [DB_META] = { "meta", 0, false },           [DB_BOUNDARY] = { "boundary", 8, true },
     [DB_COMPONENT] = { "component", 17, true }, [DB_CHUNK] = { "chunk", 12, true },
-    [DB_DIGEST] = { "digest", 20, true },  [DB_REF] = { "ref", 20, true },
-    [DB_STEP] = { "step", 16, true },      [DB_SAVEID] = { "saveid", 20, true },
-    [DB_LABEL] = { "label", 8, false },    [DB_PIN] = { "pin", 8, false },
+    [DB_DIGEST] = { "digest", 20, true },       [DB_REF] = { "ref", 20, true },
+    [DB_STEP] = { "step", 16, true },           [DB_SAVEID] = { "saveid", 20, true },
+    [DB_LABEL] = { "label", 8, false },         [DB_PIN] = { "pin", 8, false },
     [DB_MARK] = { "mark", 8, false },
 };
 
@@ -227,23 +227,41 @@ static void key_text_body(enum st_db db, const struct key_parts *p, char *ret_te
     const char *name = name_bytes == 0 ? "" : p->name.data;
     int n = -1;
     if (db == DB_COMPONENT) {
-        n = snprintf(ret_text, bytes, "seq %" PRIu64 " rank %u %s page %u", p->seq, p->rank,
-                     component_name(p->component), p->page);
+        n = snprintf(ret_text,
+                     bytes,
+                     "seq %" PRIu64 " rank %u %s page %u",
+                     p->seq,
+                     p->rank,
+                     component_name(p->component),
+                     p->page);
     } else if (db == DB_CHUNK) {
         n = snprintf(ret_text, bytes, "segment %016" PRIx64 " index %u", p->segment, p->index);
     } else if (db == DB_REF) {
-        n = snprintf(ret_text, bytes, "segment %016" PRIx64 " index %u seq %" PRIu64, p->segment,
-                     p->index, p->seq);
+        n = snprintf(ret_text,
+                     bytes,
+                     "segment %016" PRIx64 " index %u seq %" PRIu64,
+                     p->segment,
+                     p->index,
+                     p->seq);
     } else if (db == DB_STEP) {
         n = snprintf(ret_text, bytes, "step %" PRIu64 " seq %" PRIu64, p->step, p->seq);
     } else if (db == DB_DIGEST || db == DB_SAVEID) {
-        n = snprintf(ret_text, bytes, "%s %s %u", hex, db == DB_DIGEST ? "bytes" : "rank",
+        n = snprintf(ret_text,
+                     bytes,
+                     "%s %s %u",
+                     hex,
+                     db == DB_DIGEST ? "bytes" : "rank",
                      db == DB_DIGEST ? p->bytes : p->rank);
     } else if (db == DB_META) {
         n = snprintf(ret_text, bytes, "'%.*s'", name_bytes, name);
     } else {
-        n = snprintf(ret_text, bytes, "seq %" PRIu64 "%s%.*s", p->seq, name_bytes == 0 ? "" : " ",
-                     name_bytes, name);
+        n = snprintf(ret_text,
+                     bytes,
+                     "seq %" PRIu64 "%s%.*s",
+                     p->seq,
+                     name_bytes == 0 ? "" : " ",
+                     name_bytes,
+                     name);
     }
     if (n < 0) {
         ret_text[0] = '\0';

@@ -2,10 +2,10 @@
 #ifndef STORE_KEY_H
 #define STORE_KEY_H
 
-#include "internal/slice.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "internal/slice.h"
 
 /* The databases of a run's index. The numbers are in segment footers: they never change. */
 enum st_db {
@@ -56,7 +56,7 @@ struct key key_run(uint32_t uid, struct slice name);
 struct key_parts {
     uint64_t seq, segment, step;
     uint32_t rank, component, page, index, bytes, uid;
-    const uint8_t *id;  /* 16 bytes: digest or save id */
+    const uint8_t *id; /* 16 bytes: digest or save id */
     struct slice name;
 };
 bool key_parse(enum st_db db, struct slice key, struct key_parts *ret);

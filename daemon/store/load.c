@@ -2,12 +2,12 @@
  * read from the segments alone, so that nothing in the index is held up by a slow reader. */
 #include "store/load.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "store/row.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 struct load_open {
     struct st_load *load;
@@ -21,7 +21,7 @@ static int load_damaged(enum component component, const char *what, struct err *
     return -CAIRN_ECORRUPT;
 }
 
-/* ---- what the rows say ------------------------------------------------------------------------ */
+/* ---- what the rows say ----------------------------------------------------------------------- */
 
 static uint32_t load_segment_at(struct st_load *l, uint64_t id)
 {
@@ -32,13 +32,15 @@ static uint32_t load_segment_at(struct st_load *l, uint64_t id)
     return i;
 }
 
-static int load_chunk(struct txn *t, struct st_load *l, const struct chunk_ref *ref, struct err *err)
+static int
+load_chunk(struct txn *t, struct st_load *l, const struct chunk_ref *ref, struct err *err)
 {
     struct row_chunk row;
     uint32_t segment = load_segment_at(l, ref->segment);
     if (ref->index >= l->chunk_count || l->chunks[ref->index].bytes != 0 ||
         segment == l->segment_count) {
-        return load_damaged(ref->chunk.component, "its list of chunks does not fit the boundary", err);
+        return load_damaged(
+            ref->chunk.component, "its list of chunks does not fit the boundary", err);
     }
     int rc = row_get_chunk(t, ref->segment, ref->segment_index, &row, err);
     if (rc < 0) {
@@ -49,14 +51,14 @@ static int load_chunk(struct txn *t, struct st_load *l, const struct chunk_ref *
         return load_damaged(ref->chunk.component, "the row of a chunk is another chunk's", err);
     }
     l->chunks[ref->index] = ref->chunk;
-    l->extents[ref->index] = (struct load_extent){
-        .offset = row.offset, .segment = segment, .segment_index = ref->segment_index
-    };
+    l->extents[ref->index] = (struct load_extent){ .offset = row.offset,
+                                                   .segment = segment,
+                                                   .segment_index = ref->segment_index };
     return 0;
 }
 
-static int load_component(struct txn *t, struct st_load *l, const struct component_info *info,
-                          struct err *err)
+static int
+load_component(struct txn *t, struct st_load *l, const struct component_info *info, struct err *err)
 {
     struct bump b;
     struct row_component row;
@@ -109,13 +111,17 @@ static int load_open_txn(struct txn *t, void *arg, struct err *err)
         rc = load_component(t, l, &b->components[i], err);
     }
     if (rc == 0 && chunks != l->chunk_count) {
-        rc = err_set(err, -CAIRN_ECORRUPT, "seq %" PRIu64 ": %u chunks, its components have %" PRIu64,
-                     o->seq, l->chunk_count, chunks);
+        rc = err_set(err,
+                     -CAIRN_ECORRUPT,
+                     "seq %" PRIu64 ": %u chunks, its components have %" PRIu64,
+                     o->seq,
+                     l->chunk_count,
+                     chunks);
     }
     return rc;
 }
 
-/* ---- open and close --------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int load_open_segments(struct st_load *l, struct err *err)
 {
@@ -176,7 +182,7 @@ const struct chunk *st_load_chunk(const struct st_load *load, uint32_t index)
     return index < load->chunk_count ? &load->chunks[index] : NULL;
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 struct load_page {
     const struct st_load *load;
@@ -219,16 +225,20 @@ static const struct component_info *load_info(const struct st_load *load, enum c
     return NULL;
 }
 
-int st_load_page(struct st_load *load, enum component component, uint32_t page, struct bump *bump,
-                 struct wire_entries *ret, struct err *err)
+int st_load_page(struct st_load *load,
+                 enum component component,
+                 uint32_t page,
+                 struct bump *bump,
+                 struct wire_entries *ret,
+                 struct err *err)
 {
     const struct component_info *info = load_info(load, component);
     struct load_page p = {
         .load = load, .component = component, .page = page, .bump = bump, .entries = ret
     };
     if (info == NULL || page >= info->page_count) {
-        return err_set(err, -CAIRN_ENOENT, "component %s has no page %u", component_name(component),
-                       page);
+        return err_set(
+            err, -CAIRN_ENOENT, "component %s has no page %u", component_name(component), page);
     }
     int rc = env_read(&load->run->index, load_page_txn, &p, err);
     if (rc < 0) {
@@ -238,7 +248,7 @@ int st_load_page(struct st_load *load, enum component component, uint32_t page, 
     return rc;
 }
 
-/* ---- payload ---------------------------------------------------------------------------------- */
+/* ---- payload --------------------------------------------------------------------------------- */
 
 int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *err)
 {
@@ -250,8 +260,12 @@ int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *e
     size_t bytes = (size_t)round_up_u64(load->chunks[index].bytes, SEGMENT_PAGE_BYTES);
     int rc = file_read(&s->file, e->offset, data, bytes, err);
     if (rc < 0) {
-        rc = err_wrap(err, rc, "run '%s': chunk %u: segment %016" PRIx64, load->run->claim.name,
-                      index, s->id);
+        rc = err_wrap(err,
+                      rc,
+                      "run '%s': chunk %u: segment %016" PRIx64,
+                      load->run->claim.name,
+                      index,
+                      s->id);
         (void)err_at(err, load->chunks[index].component, "", 0);
     }
     return rc;

@@ -1,9 +1,9 @@
 #include "store/manifest.h"
 
-#include "store/row.h"
-
 #include <assert.h>
 #include <stdlib.h>
+
+#include "store/row.h"
 
 int st_manifest_new(const struct boundary *announced, struct st_manifest **ret, struct err *err)
 {
@@ -40,8 +40,8 @@ static int manifest_step(struct st_manifest *m, int rc)
 static int manifest_usable(const struct st_manifest *m, struct err *err)
 {
     if (m->broken || m->sealed) {
-        return err_set(err, -CAIRN_EINVAL, "the manifest was %s before",
-                       m->broken ? "refused" : "sealed");
+        return err_set(
+            err, -CAIRN_EINVAL, "the manifest was %s before", m->broken ? "refused" : "sealed");
     }
     return 0;
 }
@@ -49,15 +49,18 @@ static int manifest_usable(const struct st_manifest *m, struct err *err)
 static int manifest_stage(struct st_manifest *m, size_t bytes, struct err *err)
 {
     if (bytes > LIMIT_METADATA_BYTES - m->staged_bytes) {
-        return err_set(err, -CAIRN_ELIMIT, "the metadata is longer than %u bytes",
-                       LIMIT_METADATA_BYTES);
+        return err_set(
+            err, -CAIRN_ELIMIT, "the metadata is longer than %u bytes", LIMIT_METADATA_BYTES);
     }
     m->staged_bytes += bytes;
     return 0;
 }
 
-int st_manifest_chunks(struct st_manifest *m, uint32_t first, const struct chunk *chunks,
-                       uint32_t count, struct err *err)
+int st_manifest_chunks(struct st_manifest *m,
+                       uint32_t first,
+                       const struct chunk *chunks,
+                       uint32_t count,
+                       struct err *err)
 {
     int rc = manifest_usable(m, err);
     rc = rc < 0 ? rc : manifest_stage(m, count * sizeof *chunks, err);
@@ -115,10 +118,10 @@ int st_manifest_entries(struct st_manifest *m, const struct wire_entries *page, 
     return manifest_step(m, rc);
 }
 
-/* ---- sealing ---------------------------------------------------------------------------------- */
+/* ---- sealing --------------------------------------------------------------------------------- */
 
-static int manifest_digest_page(struct component_digest *d, const struct manifest_page *page,
-                                struct err *err)
+static int
+manifest_digest_page(struct component_digest *d, const struct manifest_page *page, struct err *err)
 {
     struct bump b;
     struct wire_entries entries;
@@ -132,8 +135,8 @@ static int manifest_digest_page(struct component_digest *d, const struct manifes
 }
 
 /* Digest what will be stored, not what was received: the rows are read back from their bytes. */
-static int manifest_digest(const struct st_manifest *m, const struct component_info *info,
-                           struct err *err)
+static int
+manifest_digest(const struct st_manifest *m, const struct component_info *info, struct err *err)
 {
     struct component_digest *d = component_digest_new(info->component, info->type);
     if (d == NULL) {
@@ -166,8 +169,11 @@ static void manifest_take(struct st_manifest *m, const struct component_info *in
     m->info_count = count;
 }
 
-int st_manifest_seal(struct st_manifest *m, const struct component_info *infos, uint32_t count,
-                     const struct digest *root, struct err *err)
+int st_manifest_seal(struct st_manifest *m,
+                     const struct component_info *infos,
+                     uint32_t count,
+                     const struct digest *root,
+                     struct err *err)
 {
     int rc = manifest_usable(m, err);
     rc = rc < 0 ? rc : check_end(&m->check, infos, count, root, err);

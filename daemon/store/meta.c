@@ -70,8 +70,11 @@ int meta_get(struct txn *t, struct run_meta *ret, struct err *err)
     *ret = (struct run_meta){ .format = 0 };
     int rc = meta_get_u64(t, "format", &ret->format, err);
     if (rc == 0 && ret->format != STORE_RUN_FORMAT) {
-        return err_set(err, -CAIRN_EVERSION, "the run has format %llu, this is %u",
-                       (unsigned long long)ret->format, STORE_RUN_FORMAT);
+        return err_set(err,
+                       -CAIRN_EVERSION,
+                       "the run has format %llu, this is %u",
+                       (unsigned long long)ret->format,
+                       STORE_RUN_FORMAT);
     }
     rc = rc < 0 ? rc : meta_get_id(t, ret->id, err);
     rc = rc < 0 ? rc : meta_get_u64(t, "owner", &ret->owner, err);
@@ -92,15 +95,20 @@ int meta_put(struct txn *t, const struct run_meta *m, struct err *err)
     return rc < 0 ? rc : meta_put_progress(t, m->next_seq, m->next_segment, &m->summary, err);
 }
 
-int meta_get_progress(struct txn *t, uint64_t *ret_next_seq, uint64_t *ret_next_segment,
+int meta_get_progress(struct txn *t,
+                      uint64_t *ret_next_seq,
+                      uint64_t *ret_next_segment,
                       struct err *err)
 {
     int rc = meta_get_u64(t, "next_seq", ret_next_seq, err);
     return rc < 0 ? rc : meta_get_u64(t, "next_segment", ret_next_segment, err);
 }
 
-int meta_put_progress(struct txn *t, uint64_t next_seq, uint64_t next_segment,
-                      const struct row_run *summary, struct err *err)
+int meta_put_progress(struct txn *t,
+                      uint64_t next_seq,
+                      uint64_t next_segment,
+                      const struct row_run *summary,
+                      struct err *err)
 {
     int rc = meta_put_u64(t, "next_seq", next_seq, err);
     rc = rc < 0 ? rc : meta_put_u64(t, "next_segment", next_segment, err);

@@ -24,7 +24,7 @@ int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq,
     return 0;
 }
 
-/* ---- list ------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct query_list {
     uint64_t seq;
@@ -38,8 +38,9 @@ static int query_list_row(struct query_list *q, const struct row_cursor *c, stru
     struct row_boundary row;
     int rc = row_boundary_decode(c->value, q->bump, &row, err);
     if (rc < 0) {
-        return q->bump->exhausted ? err_set(err, -CAIRN_ELIMIT, "the boundaries do not fit the answer")
-                                  : row_undecodable(DB_BOUNDARY, c->key, err);
+        return q->bump->exhausted
+                   ? err_set(err, -CAIRN_ELIMIT, "the boundaries do not fit the answer")
+                   : row_undecodable(DB_BOUNDARY, c->key, err);
     }
     q->boundaries[q->count++] = row.boundary;
     return 0;
@@ -75,8 +76,13 @@ static int query_list_txn(struct txn *t, void *arg, struct err *err)
     return rc == -CAIRN_ENOENT ? 0 : rc;
 }
 
-int st_list(struct st_run *run, uint64_t seq, uint32_t max, struct bump *bump,
-            const struct boundary **ret, uint32_t *ret_count, struct err *err)
+int st_list(struct st_run *run,
+            uint64_t seq,
+            uint32_t max,
+            struct bump *bump,
+            const struct boundary **ret,
+            uint32_t *ret_count,
+            struct err *err)
 {
     struct query_list q = { .seq = seq, .max = max, .bump = bump };
     q.boundaries = bump_alloc(bump, max * sizeof *q.boundaries);
@@ -92,7 +98,7 @@ int st_list(struct st_run *run, uint64_t seq, uint32_t max, struct bump *bump,
     return 0;
 }
 
-/* ---- save ids --------------------------------------------------------------------------------- */
+/* ---- save ids -------------------------------------------------------------------------------- */
 
 struct query_save {
     const uint8_t *save_id;
@@ -120,9 +126,8 @@ static int query_save_txn(struct txn *t, void *arg, struct err *err)
     }
     rc = row_get_boundary(t, seq, &b, &row, err);
     if (rc == 0) {
-        q->save = (struct row_save){
-            .state = SAVE_COMMITTED, .seq = seq, .root = row.boundary.root
-        };
+        q->save =
+            (struct row_save){ .state = SAVE_COMMITTED, .seq = seq, .root = row.boundary.root };
     }
     bump_fini(&b);
     return rc;
@@ -140,8 +145,11 @@ static bool query_unknown(struct st_run *run, struct query_save *q)
     return unknown;
 }
 
-int st_save_state(struct st_run *run, const uint8_t save_id[16], uint32_t rank,
-                  struct row_save *ret, struct err *err)
+int st_save_state(struct st_run *run,
+                  const uint8_t save_id[16],
+                  uint32_t rank,
+                  struct row_save *ret,
+                  struct err *err)
 {
     struct query_save q = { .save_id = save_id, .rank = rank };
     int rc = query_unknown(run, &q) ? 0 : env_read(&run->index, query_save_txn, &q, err);

@@ -2,9 +2,9 @@
 #ifndef STORE_RC_H
 #define STORE_RC_H
 
-#include "internal/err.h"
-
 #include <stdbool.h>
+
+#include "internal/err.h"
 
 /* Set err from an LMDB return value (an errno when positive); its text is appended. */
 int rc_lmdb(struct err *err, int rc, const char *fmt, ...) ERR_PRINTF(3, 4);

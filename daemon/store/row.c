@@ -8,8 +8,8 @@ void row_trailer(const struct key *key, struct slice value, uint8_t ret_trailer[
     put_be64(ret_trailer, digest_row(key_slice(key), value));
 }
 
-int row_check(enum st_db db, struct slice key, struct slice stored, struct slice *ret_value,
-              struct err *err)
+int row_check(
+    enum st_db db, struct slice key, struct slice stored, struct slice *ret_value, struct err *err)
 {
     char text[KEY_TEXT_BYTES];
     if (stored.bytes < ROW_TRAILER_BYTES) {
@@ -41,8 +41,8 @@ static struct slice row_slice(const MDB_val *v)
     return slice_of(v->mv_data, v->mv_size);
 }
 
-int row_get(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value,
-            struct err *err)
+int row_get(
+    struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value, struct err *err)
 {
     char text[KEY_TEXT_BYTES];
     MDB_val k = row_val(key_slice(key));
@@ -59,8 +59,12 @@ int row_get(struct txn *t, enum st_db db, const struct key *key, struct slice *r
     return row_check(db, key_slice(key), row_slice(&v), ret_value, err);
 }
 
-static int row_put_flags(struct txn *t, enum st_db db, const struct key *key, struct slice value,
-                         unsigned flags, struct err *err)
+static int row_put_flags(struct txn *t,
+                         enum st_db db,
+                         const struct key *key,
+                         struct slice value,
+                         unsigned flags,
+                         struct err *err)
 {
     MDB_val k = row_val(key_slice(key));
     MDB_val v = { .mv_size = value.bytes + ROW_TRAILER_BYTES };
@@ -81,13 +85,14 @@ static int row_put_flags(struct txn *t, enum st_db db, const struct key *key, st
     return 0;
 }
 
-int row_put(struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
+int row_put(
+    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     return row_put_flags(t, db, key, value, 0, err);
 }
 
-int row_put_new(struct txn *t, enum st_db db, const struct key *key, struct slice value,
-                struct err *err)
+int row_put_new(
+    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     return row_put_flags(t, db, key, value, MDB_NOOVERWRITE, err);
 }

@@ -11,16 +11,17 @@
 /* The trailer of a row, as it is stored. */
 void row_trailer(const struct key *key, struct slice value, uint8_t ret_trailer[ROW_TRAILER_BYTES]);
 /* Check and cut off the trailer of a stored value. */
-int row_check(enum st_db db, struct slice key, struct slice stored, struct slice *ret_value,
-              struct err *err);
+int row_check(
+    enum st_db db, struct slice key, struct slice stored, struct slice *ret_value, struct err *err);
 
 /* Values are LMDB's memory: valid until the transaction ends or writes. ENOENT names the row. */
-int row_get(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value,
-            struct err *err);
-int row_put(struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
+int row_get(
+    struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value, struct err *err);
+int row_put(
+    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
 /* The same, but a row that is there already stays as it is. */
-int row_put_new(struct txn *t, enum st_db db, const struct key *key, struct slice value,
-                struct err *err);
+int row_put_new(
+    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
 int row_del(struct txn *t, enum st_db db, const struct key *key, struct err *err);
 /* Rows of a database. */
 int row_count(struct txn *t, enum st_db db, uint64_t *ret_count, struct err *err);
@@ -35,7 +36,9 @@ struct row_cursor {
 };
 int row_cursor_open(struct row_cursor *c, struct txn *t, enum st_db db, struct err *err);
 void row_cursor_close(struct row_cursor *c); /* idempotent */
-int row_seek(struct row_cursor *c, const struct key *at, struct err *err); /* first >= at; NULL: first */
+int row_seek(struct row_cursor *c,
+             const struct key *at,
+             struct err *err); /* first >= at; NULL: first */
 int row_last(struct row_cursor *c, struct err *err);
 int row_next(struct row_cursor *c, struct err *err);
 int row_prev(struct row_cursor *c, struct err *err);
@@ -44,14 +47,19 @@ int row_prev(struct row_cursor *c, struct err *err);
 void row_bump_init(struct bump *b, size_t bytes);
 
 /* Get and decode. `b` is initialised here, ended by the caller in every case. */
-int row_get_boundary(struct txn *t, uint64_t seq, struct bump *b, struct row_boundary *ret,
-                     struct err *err);
-int row_get_component(struct txn *t, uint64_t seq, uint32_t rank, uint32_t component, struct bump *b,
-                      struct row_component *ret, struct err *err);
-int row_get_chunk(struct txn *t, uint64_t segment, uint32_t index, struct row_chunk *ret,
-                  struct err *err);
-int row_get_save(struct txn *t, const uint8_t save_id[16], uint32_t rank, struct row_save *ret,
-                 struct err *err);
+int row_get_boundary(
+    struct txn *t, uint64_t seq, struct bump *b, struct row_boundary *ret, struct err *err);
+int row_get_component(struct txn *t,
+                      uint64_t seq,
+                      uint32_t rank,
+                      uint32_t component,
+                      struct bump *b,
+                      struct row_component *ret,
+                      struct err *err);
+int row_get_chunk(
+    struct txn *t, uint64_t segment, uint32_t index, struct row_chunk *ret, struct err *err);
+int row_get_save(
+    struct txn *t, const uint8_t save_id[16], uint32_t rank, struct row_save *ret, struct err *err);
 
 /* A value that does not decode is damage: names the row. */
 int row_undecodable(enum st_db db, struct slice key, struct err *err);

@@ -1,7 +1,7 @@
 /* Rows that are looked up and decoded in one go. */
-#include "store/row.h"
-
 #include <stdio.h>
+
+#include "store/row.h"
 
 void row_bump_init(struct bump *b, size_t bytes)
 {
@@ -36,8 +36,8 @@ static int row_decoded(int rc, enum st_db db, const struct key *key, struct err 
     return row_undecodable(db, key_slice(key), err);
 }
 
-int row_get_boundary(struct txn *t, uint64_t seq, struct bump *b, struct row_boundary *ret,
-                     struct err *err)
+int row_get_boundary(
+    struct txn *t, uint64_t seq, struct bump *b, struct row_boundary *ret, struct err *err)
 {
     struct key key = key_boundary(seq);
     struct slice value = { .bytes = 0 };
@@ -53,8 +53,13 @@ int row_get_boundary(struct txn *t, uint64_t seq, struct bump *b, struct row_bou
     return rc;
 }
 
-int row_get_component(struct txn *t, uint64_t seq, uint32_t rank, uint32_t component, struct bump *b,
-                      struct row_component *ret, struct err *err)
+int row_get_component(struct txn *t,
+                      uint64_t seq,
+                      uint32_t rank,
+                      uint32_t component,
+                      struct bump *b,
+                      struct row_component *ret,
+                      struct err *err)
 {
     struct key key = key_component(seq, rank, component, 0);
     struct slice value = { .bytes = 0 };
@@ -66,8 +71,8 @@ int row_get_component(struct txn *t, uint64_t seq, uint32_t rank, uint32_t compo
     return row_decoded(row_component_decode(value, b, ret, err), DB_COMPONENT, &key, err);
 }
 
-int row_get_chunk(struct txn *t, uint64_t segment, uint32_t index, struct row_chunk *ret,
-                  struct err *err)
+int row_get_chunk(
+    struct txn *t, uint64_t segment, uint32_t index, struct row_chunk *ret, struct err *err)
 {
     struct key key = key_chunk(segment, index);
     struct slice value;
@@ -82,8 +87,8 @@ int row_get_chunk(struct txn *t, uint64_t segment, uint32_t index, struct row_ch
     return rc;
 }
 
-int row_get_save(struct txn *t, const uint8_t save_id[16], uint32_t rank, struct row_save *ret,
-                 struct err *err)
+int row_get_save(
+    struct txn *t, const uint8_t save_id[16], uint32_t rank, struct row_save *ret, struct err *err)
 {
     struct key key = key_saveid(save_id, rank);
     struct slice value;

@@ -1,9 +1,4 @@
 /* A run: opened by one at a time, its index by one environment. */
-#include "store/row.h"
-#include "store/store_int.h"
-
-#include "record/rules.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,12 +6,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- who has which run ------------------------------------------------------------------------ */
+#include "record/rules.h"
+#include "store/row.h"
+#include "store/store_int.h"
+
+/* ---- who has which run ----------------------------------------------------------------------- */
 
 int run_claim_init(struct st_claim *claim, uint32_t uid, struct slice name, struct err *err)
 {
     if (!run_name_ok(name)) {
-        return err_set(err, -CAIRN_EINVAL, "'%.*s' is no name for a run",
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "'%.*s' is no name for a run",
                        (int)(name.bytes < 128 ? name.bytes : 128),
                        name.bytes == 0 ? "" : (const char *)name.data);
     }
@@ -54,7 +55,7 @@ void run_unclaim(struct st *st, struct st_claim *claim)
     (void)pthread_mutex_unlock(&st->lock);
 }
 
-/* ---- attach and detach ------------------------------------------------------------------------ */
+/* ---- attach and detach ----------------------------------------------------------------------- */
 
 static int run_read_meta(struct txn *t, void *arg, struct err *err)
 {
@@ -89,7 +90,10 @@ static int run_attach_files(struct st_run *run, struct err *err)
     return rc < 0 ? rc : env_read(&run->index, run_read_meta, run, err);
 }
 
-int run_attach(struct st *st, const struct st_claim *claim, bool readonly, struct st_run **ret,
+int run_attach(struct st *st,
+               const struct st_claim *claim,
+               bool readonly,
+               struct st_run **ret,
                struct err *err)
 {
     struct st_run *run = calloc(1, sizeof *run);
@@ -126,7 +130,7 @@ struct st_run *run_detach(struct st_run *run)
     return NULL;
 }
 
-/* ---- open and close --------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int run_check_newest(struct txn *t, void *arg, struct err *err)
 {
@@ -134,8 +138,11 @@ static int run_check_newest(struct txn *t, void *arg, struct err *err)
     struct bump b;
     struct row_boundary row;
     if (run->summary.latest_seq >= run->next_seq) {
-        return err_set(err, -CAIRN_ECORRUPT, "meta: seq %" PRIu64 " is to come, %" PRIu64 " is there",
-                       run->next_seq, run->summary.latest_seq);
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "meta: seq %" PRIu64 " is to come, %" PRIu64 " is there",
+                       run->next_seq,
+                       run->summary.latest_seq);
     }
     if (run->summary.boundary_count == 0) {
         return 0;
@@ -171,7 +178,11 @@ static int run_find(struct st *st, const struct st_claim *claim, bool create, st
                   : err_set(err, -CAIRN_ENOENT, "uid %u has no run '%s'", claim->uid, claim->name);
 }
 
-int st_run_open(struct st *st, uint32_t uid, struct slice name, bool create, struct st_run **ret,
+int st_run_open(struct st *st,
+                uint32_t uid,
+                struct slice name,
+                bool create,
+                struct st_run **ret,
                 struct err *err)
 {
     struct st_claim claim;
@@ -240,7 +251,7 @@ int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err)
     return rc < 0 ? err_wrap(err, rc, "drop run '%s'", claim.name) : 0;
 }
 
-/* ---- state ------------------------------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 void run_poison(struct st_run *run)
 {
@@ -257,7 +268,8 @@ int run_check_writable(const struct st_run *run, struct err *err)
     if (!st_run_poisoned(run)) {
         return 0;
     }
-    return err_set(err, -CAIRN_EPOISONED,
+    return err_set(err,
+                   -CAIRN_EPOISONED,
                    "run '%s' is read-only after a failed write: restart the daemon, then verify",
                    run->claim.name);
 }

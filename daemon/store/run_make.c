@@ -1,19 +1,19 @@
 /* Making a run: whole under DATA/aside, then renamed to its place, so there is never half a run. */
-#include "store/row.h"
-#include "store/store_int.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
+
+#include "store/row.h"
+#include "store/store_int.h"
 
 static int make_meta(struct txn *t, void *arg, struct err *err)
 {
     return meta_put(t, arg, err);
 }
 
-static int make_index(const struct st *st, const char *path, const struct st_claim *claim,
-                      struct err *err)
+static int
+make_index(const struct st *st, const char *path, const struct st_claim *claim, struct err *err)
 {
     const struct env_options options = { .what = "index",
                                          .first = DB_META,
@@ -41,7 +41,8 @@ static int make_index(const struct st *st, const char *path, const struct st_cla
     return rc;
 }
 
-static int make_in(const struct st *st, const char *dir, const struct st_claim *claim, struct err *err)
+static int
+make_in(const struct st *st, const char *dir, const struct st_claim *claim, struct err *err)
 {
     char path[STORE_PATH_BYTES + 16];
     int rc = tree_make(dir, err);
@@ -55,8 +56,8 @@ static int make_in(const struct st *st, const char *dir, const struct st_claim *
     return rc < 0 ? rc : tree_sync(dir, err);
 }
 
-static int make_place(struct st *st, const char *from, const struct st_claim *claim,
-                      struct err *err)
+static int
+make_place(struct st *st, const char *from, const struct st_claim *claim, struct err *err)
 {
     char owner[STORE_PATH_BYTES];
     char to[STORE_PATH_BYTES];

@@ -1,10 +1,10 @@
 /* Payload of a part on its way to the disk. The space is there before the first byte is taken. */
 #include "store/save.h"
 
-#include "internal/ckd.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "internal/ckd.h"
 
 /* What a footer takes: rows of a chunk (chunk, digest, ref, its place in the component's head),
  * of an entry (without its path and value, which nobody knows yet), and the rest. */
@@ -27,7 +27,8 @@ static uint64_t save_segment_bytes(const struct boundary *b)
                         SEGMENT_PAGE_BYTES);
 }
 
-/* Refuse what cannot fit, with the numbers; a part that fits but for a race fails later, as cleanly. */
+/* Refuse what cannot fit, with the numbers; a part that fits but for a race fails later, as
+ * cleanly. */
 static int save_check_space(const struct st_run *run, const struct boundary *b, struct err *err)
 {
     uint64_t need = save_segment_bytes(b) + 2 * save_rows_bytes(b);
@@ -38,10 +39,14 @@ static int save_check_space(const struct st_run *run, const struct boundary *b, 
     if (rc < 0 || (free_bytes >= need && free_bytes - need >= reserve)) {
         return rc;
     }
-    return err_set(err, -CAIRN_ENOSPC,
+    return err_set(err,
+                   -CAIRN_ENOSPC,
                    "%" PRIu64 " bytes are needed, %" PRIu64 " are free in '%s' (%" PRIu64
                    " of them are kept in reserve)",
-                   need, free_bytes, st_dir(run->st), reserve);
+                   need,
+                   free_bytes,
+                   st_dir(run->st),
+                   reserve);
 }
 
 static int save_open_segment(struct st_save *s, struct err *err)
@@ -68,7 +73,9 @@ static int save_failed(struct st_run *run, int rc, struct err *err)
     return run_wrap(run, rc, err);
 }
 
-int st_save_begin(struct st_run *run, const struct boundary *announced, struct st_save **ret,
+int st_save_begin(struct st_run *run,
+                  const struct boundary *announced,
+                  struct st_save **ret,
                   struct err *err)
 {
     int rc = run_check_writable(run, err);
@@ -108,8 +115,8 @@ int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t byt
     }
     if (index != save->chunk_count || index >= save->announced.chunk_count || bytes == 0 ||
         bytes > LIMIT_CHUNK_BYTES || padded > end - save->segment.offset) {
-        return err_set(err, -CAIRN_EINVAL, "chunk %u of %u bytes is none of those announced", index,
-                       bytes);
+        return err_set(
+            err, -CAIRN_EINVAL, "chunk %u of %u bytes is none of those announced", index, bytes);
     }
     memset((uint8_t *)data + bytes, 0, (size_t)padded - bytes);
     rc = segment_write(&save->segment, data, (size_t)padded, err);

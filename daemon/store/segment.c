@@ -1,11 +1,5 @@
 #include "store/segment.h"
 
-#include "internal/ckd.h"
-#include "internal/fault.h"
-#include "record/digest.h"
-#include "store/row.h"
-#include "store/segment_int.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,10 +7,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "internal/ckd.h"
+#include "internal/fault.h"
+#include "record/digest.h"
+#include "store/row.h"
+#include "store/segment_int.h"
+
 void segment_name(uint64_t id, bool temporary, char ret_name[SEGMENT_NAME_BYTES])
 {
-    (void)snprintf(ret_name, SEGMENT_NAME_BYTES, "%016" PRIx64 "%s", id,
-                   temporary ? ".tmp" : ".seg");
+    (void)snprintf(
+        ret_name, SEGMENT_NAME_BYTES, "%016" PRIx64 "%s", id, temporary ? ".tmp" : ".seg");
 }
 
 bool segment_parse_name(const char *name, uint64_t *ret_id, bool *ret_temporary)
@@ -49,8 +49,8 @@ uint64_t segment_page_digest(const uint8_t *page)
     return digest_row(slice_of(NULL, 0), slice_of(page, SEGMENT_PAGE_BYTES - ROW_TRAILER_BYTES));
 }
 
-static int segment_write_page(struct segment_writer *w, uint64_t offset, uint8_t *page,
-                              struct err *err)
+static int
+segment_write_page(struct segment_writer *w, uint64_t offset, uint8_t *page, struct err *err)
 {
     put_be64(page + SEGMENT_PAGE_BYTES - ROW_TRAILER_BYTES, segment_page_digest(page));
     return file_write(&w->file, offset, page, SEGMENT_PAGE_BYTES, err);
@@ -72,10 +72,9 @@ int segment_create(struct segment_writer *w, const struct segment_place *place, 
 {
     char name[SEGMENT_NAME_BYTES];
     segment_name(place->id, true, name);
-    *w = (struct segment_writer){ .file.fd = -1,
-                                  .dir_fd = place->dir_fd,
-                                  .id = place->id,
-                                  .offset = SEGMENT_FIRST_CHUNK };
+    *w = (struct segment_writer){
+        .file.fd = -1, .dir_fd = place->dir_fd, .id = place->id, .offset = SEGMENT_FIRST_CHUNK
+    };
     uint8_t *page = segment_page_new(SEGMENT_MAGIC_HEAD, place->id);
     if (page == NULL) {
         return err_set(err, -CAIRN_ENOMEM, "begin a segment");
@@ -118,7 +117,7 @@ int segment_write(struct segment_writer *w, const void *data, size_t bytes, stru
     return 0;
 }
 
-/* ---- footer ----------------------------------------------------------------------------------- */
+/* ---- footer ---------------------------------------------------------------------------------- */
 
 static int segment_flush(struct segment_writer *w, struct err *err)
 {
@@ -160,11 +159,15 @@ static int segment_begin_footer(struct segment_writer *w, struct err *err)
     return w->stage != NULL ? 0 : err_set(err, -CAIRN_ENOMEM, "write the footer of a segment");
 }
 
-int segment_row(struct segment_writer *w, enum st_db db, const struct key *key, struct slice value,
+int segment_row(struct segment_writer *w,
+                enum st_db db,
+                const struct key *key,
+                struct slice value,
                 struct err *err)
 {
-    uint8_t head[SEGMENT_ROW_HEAD_BYTES] = { (uint8_t)db, 0, (uint8_t)(key->bytes >> 8),
-                                             (uint8_t)key->bytes };
+    uint8_t head[SEGMENT_ROW_HEAD_BYTES] = {
+        (uint8_t)db, 0, (uint8_t)(key->bytes >> 8), (uint8_t)key->bytes
+    };
     uint8_t trailer[ROW_TRAILER_BYTES];
     put_be32(head + 4, (uint32_t)(value.bytes + ROW_TRAILER_BYTES));
     row_trailer(key, value, trailer);

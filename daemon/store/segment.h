@@ -35,7 +35,8 @@ struct segment_writer {
     uint64_t footer_offset, footer_bytes, row_count;
 };
 
-/* Create <id>.tmp with `bytes` of disk space and write its first page. Leaves nothing on failure. */
+/* Create <id>.tmp with `bytes` of disk space and write its first page. Leaves nothing on failure.
+ */
 struct segment_place {
     const struct file_mode *mode;
     int dir_fd;
@@ -46,7 +47,10 @@ int segment_create(struct segment_writer *w, const struct segment_place *place, 
 /* Append a chunk, padded. Sets where it lies. */
 int segment_write(struct segment_writer *w, const void *data, size_t bytes, struct err *err);
 /* Append a row to the footer; no chunk may follow. */
-int segment_row(struct segment_writer *w, enum st_db db, const struct key *key, struct slice value,
+int segment_row(struct segment_writer *w,
+                enum st_db db,
+                const struct key *key,
+                struct slice value,
                 struct err *err);
 /* The last page, the exact size, fdatasync, <id>.seg, fsync of the directory. */
 int segment_finish(struct segment_writer *w, struct err *err);
@@ -59,12 +63,16 @@ struct segment_reader {
     uint64_t id, footer_offset, footer_bytes, row_count;
     struct digest footer_digest;
 };
-int segment_open(struct segment_reader *r, const struct file_mode *mode, int dir_fd, uint64_t id,
-                 const uint8_t *run_id, struct err *err);
+int segment_open(struct segment_reader *r,
+                 const struct file_mode *mode,
+                 int dir_fd,
+                 uint64_t id,
+                 const uint8_t *run_id,
+                 struct err *err);
 void segment_reader_close(struct segment_reader *r); /* idempotent */
 /* Each row of the footer; `value` includes its trailer. Stops when `each` returns negative. */
-typedef int segment_row_fn(void *arg, enum st_db db, struct slice key, struct slice value,
-                           struct err *err);
+typedef int
+segment_row_fn(void *arg, enum st_db db, struct slice key, struct slice value, struct err *err);
 int segment_rows(struct segment_reader *r, segment_row_fn *each, void *arg, struct err *err);
 
 #endif

@@ -1,19 +1,20 @@
-#include "store/segment.h"
+#include <inttypes.h>
+#include <stdlib.h>
 
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "store/row.h"
+#include "store/segment.h"
 #include "store/segment_int.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 static int seg_bad(uint64_t id, const char *what, struct err *err)
 {
     return err_set(err, -CAIRN_ECORRUPT, "segment %016" PRIx64 ": %s", id, what);
 }
 
-static int seg_check_page(const struct segment_reader *r, const uint8_t *page, const char *magic,
+static int seg_check_page(const struct segment_reader *r,
+                          const uint8_t *page,
+                          const char *magic,
                           struct err *err)
 {
     if (memcmp(page, magic, 8) != 0) {
@@ -23,14 +24,18 @@ static int seg_check_page(const struct segment_reader *r, const uint8_t *page, c
         return seg_bad(r->id, "first or last page does not match its digest", err);
     }
     if (get_be32(page + 8) != SEGMENT_FORMAT) {
-        return err_set(err, -CAIRN_EVERSION, "segment %016" PRIx64 ": format %u, this is %u", r->id,
-                       get_be32(page + 8), SEGMENT_FORMAT);
+        return err_set(err,
+                       -CAIRN_EVERSION,
+                       "segment %016" PRIx64 ": format %u, this is %u",
+                       r->id,
+                       get_be32(page + 8),
+                       SEGMENT_FORMAT);
     }
     return get_be64(page + 16) == r->id ? 0 : seg_bad(r->id, "holds the id of another", err);
 }
 
-static int seg_check_first(struct segment_reader *r, const uint8_t *run_id, uint8_t *page,
-                           struct err *err)
+static int
+seg_check_first(struct segment_reader *r, const uint8_t *run_id, uint8_t *page, struct err *err)
 {
     int rc = file_read(&r->file, 0, page, SEGMENT_PAGE_BYTES, err);
     if (rc == 0) {
@@ -71,8 +76,12 @@ static int seg_check_last(struct segment_reader *r, uint8_t *page, struct err *e
     return 0;
 }
 
-int segment_open(struct segment_reader *r, const struct file_mode *mode, int dir_fd, uint64_t id,
-                 const uint8_t *run_id, struct err *err)
+int segment_open(struct segment_reader *r,
+                 const struct file_mode *mode,
+                 int dir_fd,
+                 uint64_t id,
+                 const uint8_t *run_id,
+                 struct err *err)
 {
     char name[SEGMENT_NAME_BYTES];
     segment_name(id, false, name);
@@ -100,8 +109,11 @@ void segment_reader_close(struct segment_reader *r)
     file_close(&r->file);
 }
 
-static int seg_walk(const struct segment_reader *r, const uint8_t *footer, segment_row_fn *each,
-                    void *arg, struct err *err)
+static int seg_walk(const struct segment_reader *r,
+                    const uint8_t *footer,
+                    segment_row_fn *each,
+                    void *arg,
+                    struct err *err)
 {
     uint64_t at = 0;
     uint64_t rows = 0;
@@ -118,8 +130,11 @@ static int seg_walk(const struct segment_reader *r, const uint8_t *footer, segme
             return seg_bad(r->id, "its footer ends inside a row", err);
         }
         const uint8_t *key = head + SEGMENT_ROW_HEAD_BYTES;
-        int rc = each(arg, (enum st_db)head[0], slice_of(key, key_bytes),
-                      slice_of(key + key_bytes, value_bytes), err);
+        int rc = each(arg,
+                      (enum st_db)head[0],
+                      slice_of(key, key_bytes),
+                      slice_of(key + key_bytes, value_bytes),
+                      err);
         if (rc < 0) {
             return rc;
         }
@@ -139,8 +154,8 @@ int segment_rows(struct segment_reader *r, segment_row_fn *each, void *arg, stru
     int rc = file_read(&r->file, r->footer_offset, footer, padded, err);
     for (uint64_t at = 0; rc == 0 && at < r->footer_bytes; at += SEGMENT_BLOCK_BYTES) {
         uint64_t left = r->footer_bytes - at;
-        segment_chain(&chain, footer + at,
-                      left < SEGMENT_BLOCK_BYTES ? (size_t)left : SEGMENT_BLOCK_BYTES);
+        segment_chain(
+            &chain, footer + at, left < SEGMENT_BLOCK_BYTES ? (size_t)left : SEGMENT_BLOCK_BYTES);
     }
     if (rc == 0 && !digest_equal(&chain, &r->footer_digest)) {
         rc = seg_bad(r->id, "its footer does not match its digest", err);

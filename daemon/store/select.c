@@ -1,14 +1,13 @@
 /* Which boundary a selector names. An index hit is checked against the row, an index miss against
  * a scan: a lost key never looks like "no such boundary". */
-#include "store/row.h"
-#include "store/store_int.h"
-
-#include "record/digest.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "record/digest.h"
+#include "store/row.h"
+#include "store/store_int.h"
 
 /* Does a boundary answer the question? */
 static bool sel_matches(const struct selector *sel, const struct boundary *b)
@@ -23,10 +22,11 @@ static int sel_none(const struct selector *sel, struct err *err)
     struct digest id;
     switch (sel->kind) {
     case SELECT_LATEST:
-        return sel->number == 0
-                   ? err_set(err, -CAIRN_ENOENT, "there is no boundary yet")
-                   : err_set(err, -CAIRN_ENOENT, "there are no %" PRIu64 " boundaries before the newest",
-                             sel->number);
+        return sel->number == 0 ? err_set(err, -CAIRN_ENOENT, "there is no boundary yet")
+                                : err_set(err,
+                                          -CAIRN_ENOENT,
+                                          "there are no %" PRIu64 " boundaries before the newest",
+                                          sel->number);
     case SELECT_STEP:
         return err_set(err, -CAIRN_ENOENT, "there is no boundary of step %" PRIu64, sel->number);
     case SELECT_SEQ:
@@ -36,16 +36,20 @@ static int sel_none(const struct selector *sel, struct err *err)
         digest_hex(&id, hex);
         return err_set(err, -CAIRN_ENOENT, "there is no boundary with save id %s", hex);
     case SELECT_BEST:
-        return err_set(err, -CAIRN_ENOENT, "no boundary has a number as label '%.*s'",
-                       (int)sel->label.bytes, (const char *)sel->label.data);
+        return err_set(err,
+                       -CAIRN_ENOENT,
+                       "no boundary has a number as label '%.*s'",
+                       (int)sel->label.bytes,
+                       (const char *)sel->label.data);
     case SELECT_FINITE:
         break;
     }
-    return err_set(err, -CAIRN_ENOTSUP,
+    return err_set(err,
+                   -CAIRN_ENOTSUP,
                    "'finite' is not supported yet: boundaries carry no counts of NaN and Inf");
 }
 
-/* ---- by the rows themselves ------------------------------------------------------------------- */
+/* ---- by the rows themselves ------------------------------------------------------------------ */
 
 static int sel_seq_of(const struct row_cursor *c, uint64_t *ret_seq, struct err *err)
 {
@@ -80,8 +84,8 @@ static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, st
     char what[64];
     int rc = row_get_boundary(t, seq, &b, &row, err);
     if (rc == 0 && sel != NULL && !sel_matches(sel, &row.boundary)) {
-        rc = err_set(err, -CAIRN_ECORRUPT, "an index names seq %" PRIu64 ", which is another boundary",
-                     seq);
+        rc = err_set(
+            err, -CAIRN_ECORRUPT, "an index names seq %" PRIu64 ", which is another boundary", seq);
     }
     bump_fini(&b);
     (void)snprintf(what, sizeof what, "an index names seq %" PRIu64, seq);
@@ -112,7 +116,7 @@ static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
-/* ---- by an index ------------------------------------------------------------------------------ */
+/* ---- by an index ----------------------------------------------------------------------------- */
 
 /* The newest of a step: the last key that starts with it. */
 static int sel_step(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
@@ -149,8 +153,8 @@ static int sel_id(struct txn *t, const struct selector *sel, uint64_t *ret_seq, 
         return rc;
     }
     if (save.state != SAVE_COMMITTED) {
-        return err_set(err, -CAIRN_ENOENT, "seq %" PRIu64 " had this save id and has been removed",
-                       save.seq);
+        return err_set(
+            err, -CAIRN_ENOENT, "seq %" PRIu64 " had this save id and has been removed", save.seq);
     }
     *ret_seq = save.seq;
     return sel_check(t, sel, save.seq, err);
@@ -166,7 +170,7 @@ static int sel_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq,
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
-/* ---- by a label ------------------------------------------------------------------------------- */
+/* ---- by a label ------------------------------------------------------------------------------ */
 
 /* The whole value must be a number; NaN is none. */
 static bool sel_number(struct slice value, double *ret)

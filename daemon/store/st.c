@@ -1,6 +1,4 @@
 /* The data directory: its lock, its format number, how it is written. */
-#include "store/store_int.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +8,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "store/store_int.h"
 
 #define ST_LOCK "lock"
 #define ST_FORMAT "format"
@@ -24,12 +24,22 @@ static int st_join(const char *a, const char *b, char ret_path[STORE_PATH_BYTES]
     return 0;
 }
 
-int st_path(const struct st *st, uint32_t uid, const char *name, const char *sub,
-            char ret_path[STORE_PATH_BYTES], struct err *err)
+int st_path(const struct st *st,
+            uint32_t uid,
+            const char *name,
+            const char *sub,
+            char ret_path[STORE_PATH_BYTES],
+            struct err *err)
 {
     char tail[LIMIT_RUN_NAME_BYTES + 64];
-    (void)snprintf(tail, sizeof tail, "runs/%" PRIu32 "%s%s%s%s", uid, name[0] == '\0' ? "" : "/",
-                   name, sub[0] == '\0' ? "" : "/", sub);
+    (void)snprintf(tail,
+                   sizeof tail,
+                   "runs/%" PRIu32 "%s%s%s%s",
+                   uid,
+                   name[0] == '\0' ? "" : "/",
+                   name,
+                   sub[0] == '\0' ? "" : "/",
+                   sub);
     return st_join(st->dir, tail, ret_path, err);
 }
 
@@ -43,7 +53,7 @@ int st_path_aside(struct st *st, char ret_path[STORE_PATH_BYTES], struct err *er
     return st_join(st->dir, tail, ret_path, err);
 }
 
-/* ---- lock ------------------------------------------------------------------------------------- */
+/* ---- lock ------------------------------------------------------------------------------------ */
 
 static int st_refuse_locked(const struct st *st, struct err *err)
 {
@@ -51,8 +61,8 @@ static int st_refuse_locked(const struct st *st, struct err *err)
     ssize_t n = pread(st->lock_fd, pid, sizeof pid - 1, 0);
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n ")] = '\0';
-    return err_set(err, -CAIRN_EBUSY, "'%s' is in use by process %s", st->dir,
-                   pid[0] == '\0' ? "?" : pid);
+    return err_set(
+        err, -CAIRN_EBUSY, "'%s' is in use by process %s", st->dir, pid[0] == '\0' ? "?" : pid);
 }
 
 static int st_lock(struct st *st, struct err *err)
@@ -65,7 +75,8 @@ static int st_lock(struct st *st, struct err *err)
         return errno == EWOULDBLOCK ? st_refuse_locked(st, err)
                                     : err_errno(err, errno, "lock '%s/%s'", st->dir, ST_LOCK);
     }
-    /* For the text above only, so it may fail. Fixed width: no truncation that would need a block. */
+    /* For the text above only, so it may fail. Fixed width: no truncation that would need a block.
+     */
     char pid[32];
     int bytes = snprintf(pid, sizeof pid, "%-20ld\n", (long)getpid());
     ssize_t written = pwrite(st->lock_fd, pid, (size_t)bytes, 0);
@@ -73,13 +84,14 @@ static int st_lock(struct st *st, struct err *err)
     return 0;
 }
 
-/* ---- format ----------------------------------------------------------------------------------- */
+/* ---- format ---------------------------------------------------------------------------------- */
 
 /* May a store be made in this directory? Not among somebody else's files. */
 static int st_check_empty(const struct st *st, struct err *err)
 {
     /* cairnd.log: where `cairn exec` keeps what its daemon says. */
-    static const char *const ours[] = { ".", "..", ST_LOCK, ST_FORMAT_TMP, "lost+found", "cairnd.log" };
+    static const char *const ours[] = { ".",           "..",         ST_LOCK,
+                                        ST_FORMAT_TMP, "lost+found", "cairnd.log" };
     DIR *dir = opendir(st->dir);
     if (dir == NULL) {
         return err_errno(err, errno, "list '%s'", st->dir);
@@ -91,8 +103,11 @@ static int st_check_empty(const struct st *st, struct err *err)
             known = known || strcmp(e->d_name, ours[i]) == 0;
         }
         if (!known) {
-            rc = err_set(err, -CAIRN_EEXIST, "'%s' is no store and holds other files ('%s')",
-                         st->dir, e->d_name);
+            rc = err_set(err,
+                         -CAIRN_EEXIST,
+                         "'%s' is no store and holds other files ('%s')",
+                         st->dir,
+                         e->d_name);
         }
     }
     (void)closedir(dir);
@@ -136,13 +151,17 @@ static int st_check_format(const struct st *st, bool create, struct err *err)
     char want[32];
     (void)snprintf(want, sizeof want, "cairn %u", STORE_FORMAT);
     if (strcmp(text, want) != 0) {
-        return err_set(err, -CAIRN_EVERSION, "'%s' has format '%s', this program needs '%s'",
-                       st->dir, text, want);
+        return err_set(err,
+                       -CAIRN_EVERSION,
+                       "'%s' has format '%s', this program needs '%s'",
+                       st->dir,
+                       text,
+                       want);
     }
     return 0;
 }
 
-/* ---- open and close --------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int st_open_dir(struct st *st, const char *dir, bool create, struct err *err)
 {
@@ -239,7 +258,9 @@ const char *st_io_mode(const struct st *st, const char **ret_why)
     return st->mode.direct ? "direct" : "buffered";
 }
 
-int st_space(const struct st *st, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes,
+int st_space(const struct st *st,
+             uint64_t *ret_free_bytes,
+             uint64_t *ret_total_bytes,
              struct err *err)
 {
     return file_space(st->dir_fd, ret_free_bytes, ret_total_bytes, err);

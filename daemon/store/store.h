@@ -19,9 +19,9 @@ struct st_save;     /* payload of a part under way: its segment */
 struct st_load;     /* a boundary held readable: extents and open segments */
 
 struct st_options {
-    uint64_t map_bytes;  /* first map size of an index, 0: 256 MiB; grows by doubling */
+    uint64_t map_bytes;     /* first map size of an index, 0: 256 MiB; grows by doubling */
     uint64_t reserve_bytes; /* refuse a save that would leave less free than this */
-    bool force_buffered; /* tests: as if O_DIRECT were refused */
+    bool force_buffered;    /* tests: as if O_DIRECT were refused */
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -34,7 +34,10 @@ struct st *st_close(struct st *st); /* every run closed before */
 const char *st_dir(const struct st *st);
 /* "direct" or "buffered"; *ret_why says why ("" when direct). */
 const char *st_io_mode(const struct st *st, const char **ret_why);
-int st_space(const struct st *st, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes, struct err *err);
+int st_space(const struct st *st,
+             uint64_t *ret_free_bytes,
+             uint64_t *ret_total_bytes,
+             struct err *err);
 
 /* [any] Rows of the catalogue in (uid, name) order; uid UINT32_MAX: every owner. */
 struct st_run_row {
@@ -42,76 +45,108 @@ struct st_run_row {
     struct slice name;
     struct row_run run;
 };
-int st_runs(struct st *st, uint32_t uid, int (*each)(void *arg, const struct st_run_row *row), void *arg,
+int st_runs(struct st *st,
+            uint32_t uid,
+            int (*each)(void *arg, const struct st_run_row *row),
+            void *arg,
             struct err *err);
 
-/* [any] Unlink a run that is not open. ENOENT. Renamed aside first, so a crash leaves no half run. */
+/* [any] Unlink a run that is not open. ENOENT. Renamed aside first, so a crash leaves no half run.
+ */
 int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err);
 
-/* ---- a run ------------------------------------------------------------------------------------ */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 /* Open; `create` makes it when missing, else ENOENT. Clears stale readers, sweeps segments that no
  * row names and temporary files, checks meta and the newest boundary row. ECORRUPT, EVERSION. */
-int st_run_open(struct st *st, uint32_t uid, struct slice name, bool create, struct st_run **ret,
+int st_run_open(struct st *st,
+                uint32_t uid,
+                struct slice name,
+                bool create,
+                struct st_run **ret,
                 struct err *err);
 struct st_run *st_run_close(struct st_run *run);
-bool st_run_poisoned(const struct st_run *run); /* [any] */
+bool st_run_poisoned(const struct st_run *run);                 /* [any] */
 void st_run_row(const struct st_run *run, struct row_run *ret); /* [any] counts, newest */
 
-/* ---- saving ----------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 /* The manifest of a part, fed in wire order: chunks, then entries in strictly ascending (component,
- * key) order, then seal. Applies proto/record/rules.h. Any refusal leaves it unusable but freeable. */
+ * key) order, then seal. Applies proto/record/rules.h. Any refusal leaves it unusable but freeable.
+ */
 int st_manifest_new(const struct boundary *announced, struct st_manifest **ret, struct err *err);
-int st_manifest_chunks(struct st_manifest *m, uint32_t first, const struct chunk *chunks, uint32_t count,
+int st_manifest_chunks(struct st_manifest *m,
+                       uint32_t first,
+                       const struct chunk *chunks,
+                       uint32_t count,
                        struct err *err);
 int st_manifest_entries(struct st_manifest *m, const struct wire_entries *page, struct err *err);
 /* Counts, lengths, digests of components and root against what was fed; every component 1..5 is
  * there and the companions of the kind; every chunk is announced. */
-int st_manifest_seal(struct st_manifest *m, const struct component_info *infos, uint32_t count,
-                     const struct digest *root, struct err *err);
+int st_manifest_seal(struct st_manifest *m,
+                     const struct component_info *infos,
+                     uint32_t count,
+                     const struct digest *root,
+                     struct err *err);
 const struct chunk *st_manifest_chunk(const struct st_manifest *m, uint32_t index); /* NULL: none */
 uint32_t st_manifest_chunk_count(const struct st_manifest *m); /* announced so far */
 struct st_manifest *st_manifest_free(struct st_manifest *m);
 
 /* [writer] Allocate the segment's space before a byte is taken (none when chunk_count is 0).
  * ENOSPC names needed and free bytes and the directory; EPOISONED. */
-int st_save_begin(struct st_run *run, const struct boundary *announced, struct st_save **ret,
+int st_save_begin(struct st_run *run,
+                  const struct boundary *announced,
+                  struct st_save **ret,
                   struct err *err);
 /* [writer] Write chunk `index` (0, 1, 2, ... in order). `data` is page-aligned with room for bytes
  * rounded up to 4 KiB; the padding is zeroed here. */
-int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err);
+int st_save_write(
+    struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
  * sealed. Fills seq, parent_seq, created_ns, bytes_new of *b. Frees save in every case (sets NULL).
  * ENOSPC: nothing happened, the run lives on. EIO: latched read-only, nothing committed. EUNKNOWN:
  * latched, the commit may or may not be there. ECONFLICT: this save id holds another root. */
-int st_save_commit(struct st_save **save, const struct st_manifest *m, struct boundary *b,
+int st_save_commit(struct st_save **save,
+                   const struct st_manifest *m,
+                   struct boundary *b,
                    struct err *err);
 /* [writer] Unlink what was written. Returns NULL. */
 struct st_save *st_save_abort(struct st_save *save);
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* [any] The seq that a selector names. ENOENT, ECORRUPT. */
 int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq, struct err *err);
 /* [any] Up to max boundaries from seq downwards; rows in the bump. */
-int st_list(struct st_run *run, uint64_t seq, uint32_t max, struct bump *bump,
-            const struct boundary **ret, uint32_t *ret_count, struct err *err);
+int st_list(struct st_run *run,
+            uint64_t seq,
+            uint32_t max,
+            struct bump *bump,
+            const struct boundary **ret,
+            uint32_t *ret_count,
+            struct err *err);
 /* [any] What became of a save id: NONE, COMMITTED, PRUNED or UNKNOWN. */
-int st_save_state(struct st_run *run, const uint8_t save_id[16], uint32_t rank, struct row_save *ret,
+int st_save_state(struct st_run *run,
+                  const uint8_t save_id[16],
+                  uint32_t rank,
+                  struct row_save *ret,
                   struct err *err);
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* [any] Hold a boundary: one short read transaction copies row and extents out, segments are opened.
- * A segment that is deleted meanwhile lives until st_load_close. */
+/* [any] Hold a boundary: one short read transaction copies row and extents out, segments are
+ * opened. A segment that is deleted meanwhile lives until st_load_close. */
 int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct err *err);
 const struct boundary *st_load_boundary(const struct st_load *load);
 uint32_t st_load_chunk_count(const struct st_load *load);
 const struct chunk *st_load_chunk(const struct st_load *load, uint32_t index);
 /* [any] One manifest page (0-based entry page), decoded into the bump. ENOENT past the end. */
-int st_load_page(struct st_load *load, enum component component, uint32_t page, struct bump *bump,
-                 struct wire_entries *ret, struct err *err);
+int st_load_page(struct st_load *load,
+                 enum component component,
+                 uint32_t page,
+                 struct bump *bump,
+                 struct wire_entries *ret,
+                 struct err *err);
 /* [any] Read a chunk into a page-aligned buffer of bytes rounded up to 4 KiB. Not verified: whoever
  * uses the bytes compares digests. EIO names segment and offset. */
 int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *err);
@@ -126,13 +161,19 @@ struct st_finding {
     const char *text;
 };
 typedef int st_finding_fn(void *arg, const struct st_finding *finding);
-int st_verify(struct st_run *run, uint64_t seq, st_finding_fn *each, void *arg,
-              struct wire_verified *ret, struct err *err);
+int st_verify(struct st_run *run,
+              uint64_t seq,
+              st_finding_fn *each,
+              void *arg,
+              struct wire_verified *ret,
+              struct err *err);
 
 /* Walk every invariant of a stopped store (takes the lock): format, rows and trailers, key order,
  * dangling and missing references between all databases, segments (size, footer, chunks), orphans,
- * catalogue. Every run, every boundary, all payload. Findings as above; `where` names the run. */
+ * catalogue. Every run, every boundary, all payload. Findings as above; `where` names the run.
+ * What an unfinished save left over is told too, but is no damage and does not count. */
 typedef int st_fsck_fn(void *arg, const char *where, const char *text);
-int st_fsck(const char *dir, st_fsck_fn *each, void *arg, struct wire_verified *ret, struct err *err);
+int st_fsck(
+    const char *dir, st_fsck_fn *each, void *arg, struct wire_verified *ret, struct err *err);
 
 #endif

@@ -8,12 +8,12 @@
 #ifndef STORE_STORE_INT_H
 #define STORE_STORE_INT_H
 
+#include <stdatomic.h>
+
 #include "store/env.h"
 #include "store/file.h"
 #include "store/segment.h"
 #include "store/store.h"
-
-#include <stdatomic.h>
 
 #define STORE_FORMAT 1u     /* DATA/format */
 #define STORE_RUN_FORMAT 1u /* meta 'format' of a run */
@@ -62,8 +62,12 @@ struct st_run {
 /* Open the directory and take its lock; with `create` make what is missing. */
 int st_attach(const char *dir, bool create, struct st **ret, struct err *err);
 /* "DATA/runs/UID/NAME/sub", or DATA/runs/UID when name is empty. */
-int st_path(const struct st *st, uint32_t uid, const char *name, const char *sub,
-            char ret_path[STORE_PATH_BYTES], struct err *err);
+int st_path(const struct st *st,
+            uint32_t uid,
+            const char *name,
+            const char *sub,
+            char ret_path[STORE_PATH_BYTES],
+            struct err *err);
 /* First size of an index's map. */
 static inline uint64_t st_map_bytes(const struct st *st)
 {
@@ -101,7 +105,10 @@ int run_claim(struct st *st, struct st_claim *claim, struct err *err);
 void run_unclaim(struct st *st, struct st_claim *claim);
 int run_claim_init(struct st_claim *claim, uint32_t uid, struct slice name, struct err *err);
 /* Open the index and read meta; no sweep, nothing checked further. */
-int run_attach(struct st *st, const struct st_claim *claim, bool readonly, struct st_run **ret,
+int run_attach(struct st *st,
+               const struct st_claim *claim,
+               bool readonly,
+               struct st_run **ret,
                struct err *err);
 struct st_run *run_detach(struct st_run *run);
 void run_poison(struct st_run *run);
@@ -120,7 +127,7 @@ struct segment_list {
     struct segment_file {
         uint64_t id;
         bool temporary, named;
-    } *files;
+    } * files;
     uint32_t count, cap;
 };
 int segment_list_read(int dir_fd, struct segment_list *ret, struct err *err);
@@ -135,9 +142,14 @@ struct run_meta {
 int meta_get(struct txn *t, struct run_meta *ret, struct err *err);
 int meta_put(struct txn *t, const struct run_meta *m, struct err *err);
 /* What a commit changes. */
-int meta_put_progress(struct txn *t, uint64_t next_seq, uint64_t next_segment,
-                      const struct row_run *summary, struct err *err);
-int meta_get_progress(struct txn *t, uint64_t *ret_next_seq, uint64_t *ret_next_segment,
+int meta_put_progress(struct txn *t,
+                      uint64_t next_seq,
+                      uint64_t next_segment,
+                      const struct row_run *summary,
+                      struct err *err);
+int meta_get_progress(struct txn *t,
+                      uint64_t *ret_next_seq,
+                      uint64_t *ret_next_segment,
                       struct err *err);
 
 /* ---- select.c ---- */

@@ -1,11 +1,11 @@
 /* What a crash left behind: segments that no commit named, and half-written ones. */
-#include "store/row.h"
-#include "store/store_int.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "store/row.h"
+#include "store/store_int.h"
 
 static int sweep_add(struct segment_list *l, uint64_t id, bool temporary, struct err *err)
 {
@@ -75,8 +75,7 @@ static int sweep_by_chunk(struct txn *t, struct segment_list *l, bool *ret_all, 
         struct key key = key_chunk(l->files[i].id, 0);
         int found = row_seek(&c, &key, NULL);
         /* A row that does not match its digest is still a row of that segment. */
-        l->files[i].named = !l->files[i].temporary &&
-                            (found == 0 || found == -CAIRN_ECORRUPT) &&
+        l->files[i].named = !l->files[i].temporary && (found == 0 || found == -CAIRN_ECORRUPT) &&
                             get_be64(c.key.data) == l->files[i].id;
         *ret_all = *ret_all && (l->files[i].named || l->files[i].temporary);
         rc = found == 0 || found == -CAIRN_ENOENT || found == -CAIRN_ECORRUPT ? 0 : found;

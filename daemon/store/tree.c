@@ -1,8 +1,4 @@
 /* Directories of the store. */
-#include "store/store_int.h"
-
-#include "record/rules.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +7,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "record/rules.h"
+#include "store/store_int.h"
 
 int tree_make(const char *path, struct err *err)
 {
@@ -67,7 +66,7 @@ int tree_remove(const char *path, struct err *err)
     return rc == 0 ? 0 : err_errno(err, rc < 0 ? errno : rc, "remove '%s'", path);
 }
 
-/* ---- the runs --------------------------------------------------------------------------------- */
+/* ---- the runs -------------------------------------------------------------------------------- */
 
 static bool tree_uid(const char *name, uint32_t *ret_uid)
 {

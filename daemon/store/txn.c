@@ -1,12 +1,11 @@
 /* Transactions: every one begins and ends inside env_read or env_write. */
-#include "store/env.h"
-
-#include "internal/fault.h"
-#include "store/rc.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+
+#include "internal/fault.h"
+#include "store/env.h"
+#include "store/rc.h"
 
 static int txn_map_gone(const struct env *e, struct err *err)
 {

@@ -1,11 +1,11 @@
 /* Check one boundary completely: rows, counts, chunks, entries, components, root. */
 #include "store/verify.h"
 
-#include "store/row.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "store/row.h"
 
 int verify_say(struct verify *v, enum component component, struct slice path, const char *text)
 {
@@ -24,11 +24,11 @@ int verify_say_err(struct verify *v, int rc, const struct err *err)
     return verify_say(v, (enum component)err->component, slice_str(err->path), err->msg);
 }
 
-/* ---- entries ---------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* A tensor with chunks of its own: is one of them bad? */
-static int verify_own(struct verify *v, enum component component, const struct entry *e,
-                      struct err *err)
+static int
+verify_own(struct verify *v, enum component component, const struct entry *e, struct err *err)
 {
     uint64_t count = (e->bytes + LIMIT_CHUNK_BYTES - 1) / LIMIT_CHUNK_BYTES;
     int rc = 0;
@@ -38,7 +38,10 @@ static int verify_own(struct verify *v, enum component component, const struct e
         const struct load_extent *x = &v->load->extents[index];
         rc = verify_chunk_once(v, index, err);
         if (rc == 0 && v->states[index] != VERIFY_GOOD) {
-            (void)snprintf(text, sizeof text, "chunk %u in segment %016" PRIx64 " %s", index,
+            (void)snprintf(text,
+                           sizeof text,
+                           "chunk %u in segment %016" PRIx64 " %s",
+                           index,
                            v->load->segments[x->segment].id,
                            v->states[index] == VERIFY_LOST ? "cannot be read"
                                                            : "does not match its digest");
@@ -48,8 +51,8 @@ static int verify_own(struct verify *v, enum component component, const struct e
     return rc;
 }
 
-static int verify_entry(struct verify *v, enum component component, const struct entry *e,
-                        struct err *err)
+static int
+verify_entry(struct verify *v, enum component component, const struct entry *e, struct err *err)
 {
     if (e->value.bytes == e->bytes) {
         return 0;
@@ -58,8 +61,11 @@ static int verify_entry(struct verify *v, enum component component, const struct
                                              : verify_queue(v, component, e, err);
 }
 
-static int verify_page(struct verify *v, const struct component_info *info, uint32_t page,
-                       struct component_digest *d, struct err *err)
+static int verify_page(struct verify *v,
+                       const struct component_info *info,
+                       uint32_t page,
+                       struct component_digest *d,
+                       struct err *err)
 {
     struct bump b;
     struct wire_entries entries;
@@ -106,7 +112,7 @@ static int verify_component(struct verify *v, const struct component_info *info,
     return rc;
 }
 
-/* ---- the boundary ----------------------------------------------------------------------------- */
+/* ---- the boundary ---------------------------------------------------------------------------- */
 
 /* Bytes that no entry owns, padding between entries for one, are covered by the chunk's digest. */
 static int verify_rest(struct verify *v, struct err *err)
@@ -155,8 +161,12 @@ static int verify_load(struct verify *v, struct err *err)
     return rc < 0 ? rc : verify_end(v);
 }
 
-int st_verify(struct st_run *run, uint64_t seq, st_finding_fn *each, void *arg,
-              struct wire_verified *ret, struct err *err)
+int st_verify(struct st_run *run,
+              uint64_t seq,
+              st_finding_fn *each,
+              void *arg,
+              struct wire_verified *ret,
+              struct err *err)
 {
     struct verify v = { .run = run, .seq = seq, .each = each, .arg = arg, .result = ret };
     struct err why = { .code = 0 };

@@ -24,10 +24,10 @@ struct verify {
     void *arg;
     struct wire_verified *result;
     struct check check;
-    uint8_t *states;  /* enum verify_state of each chunk */
-    uint8_t *buffer;  /* one chunk */
-    uint32_t held;    /* which; UINT32_MAX: none */
-    bool incomplete;  /* something could not be fed to check: its sums mean nothing */
+    uint8_t *states; /* enum verify_state of each chunk */
+    uint8_t *buffer; /* one chunk */
+    uint32_t held;   /* which; UINT32_MAX: none */
+    bool incomplete; /* something could not be fed to check: its sums mean nothing */
     struct verify_item *items;
     uint32_t item_count;
     uint8_t *text;
@@ -44,7 +44,10 @@ int verify_chunk(struct verify *v, uint32_t index, struct err *err);
 /* The same, unless it was compared before: then the buffer may hold another. */
 int verify_chunk_once(struct verify *v, uint32_t index, struct err *err);
 /* Queue an entry of a shared chunk. */
-int verify_queue(struct verify *v, enum component component, const struct entry *e, struct err *err);
+int verify_queue(struct verify *v,
+                 enum component component,
+                 const struct entry *e,
+                 struct err *err);
 /* Check what is queued, chunk by chunk. */
 int verify_flush(struct verify *v, struct err *err);
 int verify_init_chunks(struct verify *v, struct err *err);

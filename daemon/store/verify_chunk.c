@@ -1,9 +1,10 @@
-/* Payload of a boundary: every chunk is read once if its entries lie together, as they mostly do. */
-#include "store/verify.h"
-
+/* Payload of a boundary: every chunk is read once if its entries lie together, as they mostly do.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "store/verify.h"
 
 #define VERIFY_ITEMS 65536u
 #define VERIFY_TEXT_BYTES ((size_t)16 << 20)
@@ -89,17 +90,22 @@ static int verify_item(struct verify *v, const struct verify_item *item)
     const struct load_extent *e = &v->load->extents[item->chunk];
     uint64_t segment = v->load->segments[e->segment].id;
     if (v->states[item->chunk] == VERIFY_LOST) {
-        (void)snprintf(text, sizeof text, "chunk %u in segment %016" PRIx64 " cannot be read",
-                       item->chunk, segment);
+        (void)snprintf(text,
+                       sizeof text,
+                       "chunk %u in segment %016" PRIx64 " cannot be read",
+                       item->chunk,
+                       segment);
         return verify_say(v, item->component, path, text);
     }
     struct digest found = digest_bytes(v->buffer + item->offset_bytes, (size_t)item->bytes);
     if (digest_equal(&found, &item->digest)) {
         return 0;
     }
-    (void)snprintf(text, sizeof text,
+    (void)snprintf(text,
+                   sizeof text,
                    "its bytes in chunk %u, segment %016" PRIx64 ", do not match its digest",
-                   item->chunk, segment);
+                   item->chunk,
+                   segment);
     return verify_say(v, item->component, path, text);
 }
 

@@ -116,8 +116,8 @@ static int layout_own(
 }
 
 /* Find or open the shared chunk that takes `bytes` more, and where in it they go. */
-static int layout_shared(
-    struct layout *l, uint32_t bytes, bool trainable, uint32_t *ret_offset, struct err *err)
+static int
+layout_room(struct layout *l, uint32_t bytes, bool trainable, uint32_t *ret_offset, struct err *err)
 {
     uint32_t index = l->open[trainable];
     if (index != LAYOUT_NONE) {
@@ -138,6 +138,26 @@ static int layout_shared(
     return 0;
 }
 
+struct layout_placed {
+    uint32_t first;
+    uint32_t offset;
+    uint64_t region_offset;
+};
+
+static int layout_shared(
+    struct layout *l, uint32_t bytes, bool trainable, struct layout_placed *ret, struct err *err)
+{
+    int rc = layout_room(l, bytes, trainable, &ret->offset, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ret->first = l->open[trainable];
+    struct layout_chunk *c = &l->chunks[ret->first];
+    c->chunk.bytes = ret->offset + bytes;
+    ret->region_offset = c->region_offset + ret->offset;
+    return 0;
+}
+
 int layout_place(struct layout *l,
                  uint64_t bytes,
                  bool trainable,
@@ -147,28 +167,17 @@ int layout_place(struct layout *l,
                  struct err *err)
 {
     assert(l->component != COMPONENT_NONE && bytes > 0);
-    uint32_t first = l->count;
-    uint32_t offset = 0;
-    uint64_t region_offset = 0;
-    int rc = 0;
-    if (bytes >= LIMIT_OWN_CHUNK_BYTES) {
-        rc = layout_own(l, bytes, trainable, &region_offset, err);
-    } else {
-        rc = layout_shared(l, (uint32_t)bytes, trainable, &offset, err);
-    }
+    struct layout_placed at = { .first = l->count };
+    int rc = bytes >= LIMIT_OWN_CHUNK_BYTES
+                 ? layout_own(l, bytes, trainable, &at.region_offset, err)
+                 : layout_shared(l, (uint32_t)bytes, trainable, &at, err);
     if (rc < 0) {
         return rc;
     }
-    if (bytes < LIMIT_OWN_CHUNK_BYTES) {
-        first = l->open[trainable];
-        struct layout_chunk *c = &l->chunks[first];
-        c->chunk.bytes = offset + (uint32_t)bytes;
-        region_offset = c->region_offset + offset;
-    }
     l->placed_bytes += bytes;
-    *ret_first_chunk = first;
-    *ret_offset_bytes = offset;
-    *ret_region_offset = region_offset;
+    *ret_first_chunk = at.first;
+    *ret_offset_bytes = at.offset;
+    *ret_region_offset = at.region_offset;
     return 0;
 }
 

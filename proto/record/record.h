@@ -119,8 +119,8 @@ struct boundary {
     uint64_t bytes_shared; /* referenced, not written */
     struct digest root;
     const struct label *labels;
-    uint32_t label_count;
     const struct component_info *components;
+    uint32_t label_count;
     uint32_t component_count;
 };
 

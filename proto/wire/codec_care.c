@@ -16,7 +16,10 @@ int codec_verify_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_verify_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Verify, cairn__verify__init, b, pb);
+    Cairn__Verify *pb = codec_new(b, &cairn__verify__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(msg->verify.run);
     pb->has_selector = !msg->verify.whole_run;
     pb->selector = codec_bin(msg->verify.selector);
@@ -38,7 +41,10 @@ int codec_finding_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_finding_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_finding *from = &msg->finding;
-    CODEC_NEW(Cairn__Finding, cairn__finding__init, b, pb);
+    Cairn__Finding *pb = codec_new(b, &cairn__finding__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->seq = from->seq;
     pb->has_component = from->component > COMPONENT_NONE && from->component < COMPONENT_NR;
     pb->component = (Cairn__Component)from->component;
@@ -64,7 +70,10 @@ int codec_verified_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_verified_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Verified, cairn__verified__init, b, pb);
+    Cairn__Verified *pb = codec_new(b, &cairn__verified__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->boundary_count = msg->verified.boundary_count;
     pb->chunk_count = msg->verified.chunk_count;
     pb->bytes = msg->verified.bytes;
@@ -134,7 +143,10 @@ static void codec_status_numbers(const struct wire_status_info *from, Cairn__Sta
 void *codec_status_info_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_status_info *from = &msg->status_info;
-    CODEC_NEW(Cairn__StatusInfo, cairn__status_info__init, b, pb);
+    Cairn__StatusInfo *pb = codec_new(b, &cairn__status_info__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     uint32_t count =
         from->attention_count > CODEC_ATTENTION_MAX ? CODEC_ATTENTION_MAX : from->attention_count;
     pb->attention = bump_alloc(b, count * sizeof *pb->attention);

@@ -264,6 +264,21 @@ static int check_end(struct check *k)
     return 0;
 }
 
+/* One field, or the end of a message. Sets *ret_done at the end of the outermost one. */
+static int check_step(struct check *k, bool *ret_done)
+{
+    if (k->levels[k->depth].at < k->levels[k->depth].end) {
+        return check_field(k);
+    }
+    int rc = check_end(k);
+    if (rc == 0 && k->depth > 0) {
+        k->depth--;
+    } else {
+        *ret_done = true;
+    }
+    return rc;
+}
+
 int codec_check(const ProtobufCMessageDescriptor *desc, struct slice s, struct err *err)
 {
     const uint8_t *data = s.data;
@@ -271,19 +286,10 @@ int codec_check(const ProtobufCMessageDescriptor *desc, struct slice s, struct e
     k.levels[0].desc = desc;
     k.levels[0].at = data;
     k.levels[0].end = data == NULL ? data : data + s.bytes;
-    for (;;) {
-        int rc = 0;
-        if (k.levels[k.depth].at < k.levels[k.depth].end) {
-            rc = check_field(&k);
-        } else {
-            rc = check_end(&k);
-            if (rc == 0 && k.depth == 0) {
-                return 0;
-            }
-            k.depth -= rc == 0;
-        }
-        if (rc < 0) {
-            return rc;
-        }
+    bool done = false;
+    int rc = 0;
+    while (rc == 0 && !done) {
+        rc = check_step(&k, &done);
     }
+    return rc;
 }

@@ -110,9 +110,12 @@ static void codec_entry_to(const struct entry *from, Cairn__Entry *ret)
 void *codec_entries_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_entries *from = &msg->entries;
-    CODEC_NEW(Cairn__Entries, cairn__entries__init, b, pb);
+    Cairn__Entries *pb = codec_new(b, &cairn__entries__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     Cairn__Entry *entries = bump_alloc(b, from->count * sizeof *entries);
-    pb->entries = bump_alloc(b, from->count * sizeof *pb->entries);
+    pb->entries = codec_list(b, from->count);
     if (entries == NULL || pb->entries == NULL) {
         return NULL;
     }

@@ -46,6 +46,20 @@ void *codec_array(struct codec *c, size_t count, size_t bytes)
     return array;
 }
 
+void *codec_new(struct bump *b, const ProtobufCMessageDescriptor *desc)
+{
+    void *pb = bump_alloc(b, desc->sizeof_message);
+    if (pb != NULL) {
+        protobuf_c_message_init(desc, pb);
+    }
+    return pb;
+}
+
+void *codec_list(struct bump *b, size_t count)
+{
+    return bump_alloc(b, count * sizeof(void *));
+}
+
 ProtobufCBinaryData codec_bin_of(const uint8_t *data, size_t bytes)
 {
     /* protobuf-c has no const; packing does not write. */

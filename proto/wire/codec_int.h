@@ -52,6 +52,10 @@ ProtobufCBinaryData codec_bin_cut(struct slice s, size_t max_bytes);
 /* Size of a sub-message with its key and length. */
 size_t codec_nested(size_t bytes);
 
+/* Outgoing messages: an initialised one, and an array of pointers. NULL when memory is out. */
+void *codec_new(struct bump *b, const ProtobufCMessageDescriptor *desc);
+void *codec_list(struct bump *b, size_t count);
+
 /* Parts of a record. The `to` functions return NULL when memory is out. */
 int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret);
 Cairn__Boundary *codec_boundary_to(struct bump *b, const struct boundary *from);
@@ -103,14 +107,5 @@ CODEC_PAIR(verify);
 CODEC_PAIR(finding);
 CODEC_PAIR(verified);
 CODEC_PAIR(status_info);
-
-/* Start a `to` function: a message of this type in the bump, initialised; returns when memory is
- * out. */
-#define CODEC_NEW(type, init, b, name)                                                             \
-    type *name = bump_alloc((b), sizeof *name);                                                    \
-    if (name == NULL) {                                                                            \
-        return NULL;                                                                               \
-    }                                                                                              \
-    init(name)
 
 #endif

@@ -31,7 +31,10 @@ int codec_find_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_find_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_find *from = &msg->find;
-    CODEC_NEW(Cairn__Find, cairn__find__init, b, pb);
+    Cairn__Find *pb = codec_new(b, &cairn__find__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(from->run);
     pb->has_save_id = from->by_save_id;
     pb->save_id = codec_bin_of(from->save_id, sizeof from->save_id);
@@ -69,11 +72,14 @@ int codec_found_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_found_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_found *from = &msg->found;
-    CODEC_NEW(Cairn__Found, cairn__found__init, b, pb);
+    Cairn__Found *pb = codec_new(b, &cairn__found__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->state = (Cairn__SaveState)from->state;
     pb->seq = from->seq;
     pb->n_boundaries = from->count;
-    pb->boundaries = bump_alloc(b, from->count * sizeof *pb->boundaries);
+    pb->boundaries = codec_list(b, from->count);
     for (uint32_t i = 0; pb->boundaries != NULL && i < from->count; i++) {
         pb->boundaries[i] = codec_boundary_to(b, &from->boundaries[i]);
         if (pb->boundaries[i] == NULL) {
@@ -95,7 +101,10 @@ int codec_describe_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_describe_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Describe, cairn__describe__init, b, pb);
+    Cairn__Describe *pb = codec_new(b, &cairn__describe__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(msg->describe.run);
     pb->selector = codec_bin(msg->describe.selector);
     pb->pin = msg->describe.pin;
@@ -110,7 +119,10 @@ int codec_described_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_described_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Described, cairn__described__init, b, pb);
+    Cairn__Described *pb = codec_new(b, &cairn__described__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->boundary = codec_boundary_to(b, &msg->described.boundary);
     return pb->boundary == NULL ? NULL : pb;
 }
@@ -125,7 +137,10 @@ int codec_manifest_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_manifest_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Manifest, cairn__manifest__init, b, pb);
+    Cairn__Manifest *pb = codec_new(b, &cairn__manifest__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->component = (Cairn__Component)msg->manifest.component;
     pb->page = msg->manifest.page;
     return pb;
@@ -141,7 +156,10 @@ int codec_chunk_list_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_chunk_list_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__ChunkList, cairn__chunk_list__init, b, pb);
+    Cairn__ChunkList *pb = codec_new(b, &cairn__chunk_list__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->first = msg->chunk_list.first;
     return pb;
 }
@@ -162,7 +180,10 @@ int codec_load_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_load_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Load, cairn__load__init, b, pb);
+    Cairn__Load *pb = codec_new(b, &cairn__load__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->first_chunk = msg->load.first_chunk;
     pb->chunk_count = msg->load.chunk_count;
     pb->credits = msg->load.credits;
@@ -179,7 +200,10 @@ int codec_loaded_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_loaded_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Loaded, cairn__loaded__init, b, pb);
+    Cairn__Loaded *pb = codec_new(b, &cairn__loaded__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->chunk_count = msg->loaded.chunk_count;
     pb->aborted = msg->loaded.aborted;
     return pb;
@@ -194,7 +218,10 @@ int codec_release_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_release_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Release, cairn__release__init, b, pb);
+    Cairn__Release *pb = codec_new(b, &cairn__release__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->credits = msg->release.credits;
     return pb;
 }

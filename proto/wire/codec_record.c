@@ -52,7 +52,7 @@ int codec_infos_from(struct codec *c,
 Cairn__ComponentInfo **
 codec_infos_to(struct bump *b, const struct component_info *from, uint32_t count)
 {
-    Cairn__ComponentInfo **list = bump_alloc(b, count * sizeof *list);
+    Cairn__ComponentInfo **list = codec_list(b, count);
     Cairn__ComponentInfo *infos = bump_alloc(b, count * sizeof *infos);
     for (uint32_t i = 0; list != NULL && infos != NULL && i < count; i++) {
         codec_info_to(&from[i], &infos[i]);
@@ -86,7 +86,7 @@ codec_labels_from(struct codec *c, Cairn__Label *const *pb, size_t count, const 
 
 static Cairn__Label **codec_labels_to(struct bump *b, const struct label *from, uint32_t count)
 {
-    Cairn__Label **list = bump_alloc(b, count * sizeof *list);
+    Cairn__Label **list = codec_list(b, count);
     Cairn__Label *labels = bump_alloc(b, count * sizeof *labels);
     for (uint32_t i = 0; list != NULL && labels != NULL && i < count; i++) {
         cairn__label__init(&labels[i]);
@@ -160,7 +160,10 @@ static void codec_boundary_numbers_to(const struct boundary *from, Cairn__Bounda
 
 Cairn__Boundary *codec_boundary_to(struct bump *b, const struct boundary *from)
 {
-    CODEC_NEW(Cairn__Boundary, cairn__boundary__init, b, pb);
+    Cairn__Boundary *pb = codec_new(b, &cairn__boundary__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     codec_boundary_numbers_to(from, pb);
     pb->n_labels = from->label_count;
     pb->labels = codec_labels_to(b, from->labels, from->label_count);

@@ -10,7 +10,10 @@ int codec_begin_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_begin_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Begin, cairn__begin__init, b, pb);
+    Cairn__Begin *pb = codec_new(b, &cairn__begin__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(msg->begin.run);
     pb->boundary = codec_boundary_to(b, &msg->begin.boundary);
     return pb->boundary == NULL ? NULL : pb;
@@ -26,7 +29,10 @@ int codec_begun_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_begun_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Begun, cairn__begun__init, b, pb);
+    Cairn__Begun *pb = codec_new(b, &cairn__begun__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->state = (Cairn__SaveState)msg->begun.state;
     pb->seq = msg->begun.seq;
     return pb;
@@ -57,9 +63,12 @@ int codec_chunks_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_chunks_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_chunks *from = &msg->chunks;
-    CODEC_NEW(Cairn__Chunks, cairn__chunks__init, b, pb);
+    Cairn__Chunks *pb = codec_new(b, &cairn__chunks__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     Cairn__Chunk *chunks = bump_alloc(b, from->count * sizeof *chunks);
-    pb->chunks = bump_alloc(b, from->count * sizeof *pb->chunks);
+    pb->chunks = codec_list(b, from->count);
     if (chunks == NULL || pb->chunks == NULL) {
         return NULL;
     }
@@ -83,7 +92,10 @@ int codec_data_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_data_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Data, cairn__data__init, b, pb);
+    Cairn__Data *pb = codec_new(b, &cairn__data__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->chunk = msg->data.chunk;
     return pb;
 }
@@ -99,7 +111,10 @@ int codec_seal_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_seal_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_seal *from = &msg->seal;
-    CODEC_NEW(Cairn__Seal, cairn__seal__init, b, pb);
+    Cairn__Seal *pb = codec_new(b, &cairn__seal__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->n_components = from->component_count;
     pb->components = codec_infos_to(b, from->components, from->component_count);
     pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
@@ -115,7 +130,10 @@ int codec_committed_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_committed_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Committed, cairn__committed__init, b, pb);
+    Cairn__Committed *pb = codec_new(b, &cairn__committed__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->boundary = codec_boundary_to(b, &msg->committed.boundary);
     pb->warnings = msg->committed.warnings;
     return pb->boundary == NULL ? NULL : pb;

@@ -12,7 +12,10 @@ int codec_empty_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_empty_to(struct bump *b, const union wire_msg *msg)
 {
     (void)msg;
-    CODEC_NEW(Cairn__Empty, cairn__empty__init, b, pb);
+    Cairn__Empty *pb = codec_new(b, &cairn__empty__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     return pb;
 }
 
@@ -29,7 +32,10 @@ int codec_hello_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_hello_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Hello, cairn__hello__init, b, pb);
+    Cairn__Hello *pb = codec_new(b, &cairn__hello__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->version_min = msg->hello.version_min;
     pb->version_max = msg->hello.version_max;
     pb->client = codec_bin_cut(msg->hello.client, CODEC_TEXT_SHORT);
@@ -51,7 +57,10 @@ int codec_welcome_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_welcome_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__Welcome, cairn__welcome__init, b, pb);
+    Cairn__Welcome *pb = codec_new(b, &cairn__welcome__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->version = msg->welcome.version;
     pb->server = codec_bin_cut(msg->welcome.server, CODEC_TEXT_SHORT);
     pb->chunk_bytes = msg->welcome.chunk_bytes;
@@ -79,7 +88,10 @@ int codec_error_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_error_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_error *from = &msg->error;
-    CODEC_NEW(Cairn__Error, cairn__error__init, b, pb);
+    Cairn__Error *pb = codec_new(b, &cairn__error__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     bool known = protobuf_c_enum_descriptor_get_value(&cairn__error_code__descriptor,
                                                       (int)from->code) != NULL;
     pb->code = known ? (Cairn__ErrorCode)from->code : CAIRN__ERROR_CODE__EINTERNAL;
@@ -100,7 +112,10 @@ int codec_run_open_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_run_open_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__RunOpen, cairn__run_open__init, b, pb);
+    Cairn__RunOpen *pb = codec_new(b, &cairn__run_open__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(msg->run_open.run);
     return pb;
 }
@@ -124,7 +139,10 @@ int codec_run_info_from(struct codec *c, const void *pb, union wire_msg *ret)
 void *codec_run_info_to(struct bump *b, const union wire_msg *msg)
 {
     const struct wire_run_info *from = &msg->run_info;
-    CODEC_NEW(Cairn__RunInfo, cairn__run_info__init, b, pb);
+    Cairn__RunInfo *pb = codec_new(b, &cairn__run_info__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->uid = from->uid;
     pb->run = codec_bin(from->run);
     pb->exists = from->exists;
@@ -147,7 +165,10 @@ int codec_run_list_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_run_list_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__RunList, cairn__run_list__init, b, pb);
+    Cairn__RunList *pb = codec_new(b, &cairn__run_list__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->all = msg->run_list.all;
     return pb;
 }
@@ -160,7 +181,10 @@ int codec_run_drop_from(struct codec *c, const void *pb, union wire_msg *ret)
 
 void *codec_run_drop_to(struct bump *b, const union wire_msg *msg)
 {
-    CODEC_NEW(Cairn__RunDrop, cairn__run_drop__init, b, pb);
+    Cairn__RunDrop *pb = codec_new(b, &cairn__run_drop__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
     pb->run = codec_bin(msg->run_drop.run);
     return pb;
 }

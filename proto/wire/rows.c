@@ -60,7 +60,7 @@ struct rows_ref {
 static CairnRows__ChunkRef **
 rows_refs_to(struct bump *b, const struct chunk_ref *from, uint32_t count)
 {
-    CairnRows__ChunkRef **list = bump_alloc(b, count * sizeof *list);
+    CairnRows__ChunkRef **list = codec_list(b, count);
     struct rows_ref *refs = bump_alloc(b, count * sizeof *refs);
     for (uint32_t i = 0; list != NULL && refs != NULL && i < count; i++) {
         cairn_rows__chunk_ref__init(&refs[i].ref);

@@ -134,27 +134,22 @@ int daemon_fsck(const struct daemon *d, bool killed)
 {
     struct proc p;
     char line[1024];
-    unsigned findings = 0;
     unsigned leftovers = 0;
     const char *argv[] = { program_cairnd(), "--fsck", d->data, NULL };
     const struct proc_spec spec = { .argv = argv, .log_path = d->log, .pipe_out = true };
     proc_start(&p, &spec);
     while (proc_line(&p, DAEMON_FSCK_MS, line, sizeof line)) {
-        if (daemon_line_ends(line, " findings")) {
-            continue;
-        }
-        findings++;
-        if (killed && daemon_line_ends(line, "(goes when the run is opened)")) {
+        if (daemon_line_ends(line, ", goes when the run is opened")) {
             leftovers++;
-        } else {
+        } else if (!daemon_line_ends(line, " findings")) {
             (void)fprintf(stderr, "fsck: %s\n", line);
         }
     }
     if (!proc_wait(&p, DAEMON_FSCK_MS)) {
         proc_kill(&p);
     }
-    int rc = proc_exit(&p);
-    return rc == 1 && findings > 0 && findings == leftovers ? 0 : rc;
+    /* Only a kill may leave something half done behind. */
+    return leftovers > 0 && !killed ? 1 : proc_exit(&p);
 }
 
 void daemon_show_log(const struct daemon *d)

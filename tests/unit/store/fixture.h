@@ -5,12 +5,12 @@
 #ifndef TEST_STORE_FIXTURE_H
 #define TEST_STORE_FIXTURE_H
 
+#include <criterion/criterion.h>
+
 #include "record/digest.h"
 #include "record/layout.h"
 #include "store/store.h"
 #include "support/case.h"
-
-#include <criterion/criterion.h>
 
 struct fix {
     char dir[512]; /* DATA */
@@ -54,11 +54,22 @@ struct rec {
 
 struct rec *rec_new(uint64_t step, uint64_t seed);
 struct rec *rec_free(struct rec *r);
-void rec_tensor(struct rec *r, enum component c, const char *path, uint32_t dtype, uint32_t rank,
+void rec_tensor(struct rec *r,
+                enum component c,
+                const char *path,
+                uint32_t dtype,
+                uint32_t rank,
                 const uint64_t *shape);
-void rec_floats(struct rec *r, enum component c, const char *path, uint64_t count); /* F32 [count] */
-void rec_scalar(struct rec *r, enum component c, const char *path, enum entry_kind kind,
-                const void *data, size_t bytes);
+void rec_floats(struct rec *r,
+                enum component c,
+                const char *path,
+                uint64_t count); /* F32 [count] */
+void rec_scalar(struct rec *r,
+                enum component c,
+                const char *path,
+                enum entry_kind kind,
+                const void *data,
+                size_t bytes);
 void rec_build(struct rec *r); /* places, fills, digests; nothing may be added afterwards */
 /* A small one: a few tensors, two chunks, scalars. Built. */
 struct rec *rec_small(uint64_t step, uint64_t seed);
@@ -68,8 +79,8 @@ struct rec *rec_big(uint64_t step, uint64_t seed, uint32_t chunks);
 struct rec *rec_tiny(uint64_t step, uint64_t seed);
 
 int rec_manifest(const struct rec *r, struct st_manifest **ret, struct err *err);
-int rec_write(const struct rec *r, struct st_save *save, uint32_t first, uint32_t count,
-              struct err *err);
+int rec_write(
+    const struct rec *r, struct st_save *save, uint32_t first, uint32_t count, struct err *err);
 /* All of it; 0 or what failed. Sets r->b.seq and the like. */
 int rec_save(struct rec *r, struct st_run *run, struct err *err);
 /* Load it and compare every bit. */

@@ -1,7 +1,5 @@
 #include "raw.h"
 
-#include "store/row.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +8,8 @@
 #include <unistd.h>
 
 #include <lmdb.h>
+
+#include "store/row.h"
 
 struct raw {
     MDB_env *env;
@@ -127,8 +127,8 @@ unsigned raw_count(const struct fix *f, enum st_db db)
     return (unsigned)stat.ms_entries;
 }
 
-void raw_put_catalogue(const struct fix *f, uint32_t uid, const char *name, struct slice value,
-                       bool sound)
+void raw_put_catalogue(
+    const struct fix *f, uint32_t uid, const char *name, struct slice value, bool sound)
 {
     char dir[1024];
     (void)snprintf(dir, sizeof dir, "%s/catalogue", f->dir);
@@ -138,7 +138,7 @@ void raw_put_catalogue(const struct fix *f, uint32_t uid, const char *name, stru
     raw_end(&r);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 void raw_flip_file(const char *path, long long offset)
 {

@@ -13,8 +13,8 @@ void raw_put(const struct fix *f, enum st_db db, const struct key *key, struct s
 void raw_drop(const struct fix *f, enum st_db db); /* the whole database */
 unsigned raw_count(const struct fix *f, enum st_db db);
 /* The same in the catalogue. */
-void raw_put_catalogue(const struct fix *f, uint32_t uid, const char *name, struct slice value,
-                       bool sound);
+void raw_put_catalogue(
+    const struct fix *f, uint32_t uid, const char *name, struct slice value, bool sound);
 
 /* Files: flip a bit at an offset (negative: from the end); flip in every place that has `text`. */
 void raw_flip_file(const char *path, long long offset);

@@ -1,18 +1,16 @@
 /* Records for the tests, packed as the library packs them. */
-#include "fixture.h"
+#include <cairn/record.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "fixture.h"
 #include "internal/ckd.h"
 #include "record/dtype.h"
 #include "record/rules.h"
 
-#include <cairn/record.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
-static const enum component rec_put_order[] = { COMPONENT_GRADIENTS, COMPONENT_MODEL,
-                                                COMPONENT_OPTIMIZER, COMPONENT_SCHEDULER,
-                                                COMPONENT_STATE };
+static const enum component rec_put_order[] = {
+    COMPONENT_GRADIENTS, COMPONENT_MODEL, COMPONENT_OPTIMIZER, COMPONENT_SCHEDULER, COMPONENT_STATE
+};
 
 static void *rec_alloc(size_t bytes)
 {
@@ -82,7 +80,11 @@ static struct entry *rec_add(struct rec *r, enum component c, const char *path, 
     return e;
 }
 
-void rec_tensor(struct rec *r, enum component c, const char *path, uint32_t dtype, uint32_t rank,
+void rec_tensor(struct rec *r,
+                enum component c,
+                const char *path,
+                uint32_t dtype,
+                uint32_t rank,
                 const uint64_t *shape)
 {
     uint64_t bytes = 0;
@@ -110,8 +112,12 @@ void rec_floats(struct rec *r, enum component c, const char *path, uint64_t coun
     rec_tensor(r, c, path, CAIRN_F32, 1, &count);
 }
 
-void rec_scalar(struct rec *r, enum component c, const char *path, enum entry_kind kind,
-                const void *data, size_t bytes)
+void rec_scalar(struct rec *r,
+                enum component c,
+                const char *path,
+                enum entry_kind kind,
+                const void *data,
+                size_t bytes)
 {
     struct entry *e = rec_add(r, c, path, bytes);
     e->kind = kind;
@@ -120,7 +126,7 @@ void rec_scalar(struct rec *r, enum component c, const char *path, enum entry_ki
     }
 }
 
-/* ---- building --------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct rec_place {
     enum component c;
@@ -140,8 +146,13 @@ static uint32_t rec_pack(struct rec *r, enum component c, struct rec_place *plac
         e->first_chunk = 0;
         if (e->kind == ENTRY_TENSOR && e->bytes > 0) {
             places[count] = (struct rec_place){ .c = c, .index = i };
-            int rc = layout_place(r->layout, e->bytes, (e->flags & ENTRY_TRAINABLE) != 0,
-                                  &e->first_chunk, &e->offset_bytes, &places[count].offset, &err);
+            int rc = layout_place(r->layout,
+                                  e->bytes,
+                                  (e->flags & ENTRY_TRAINABLE) != 0,
+                                  &e->first_chunk,
+                                  &e->offset_bytes,
+                                  &places[count].offset,
+                                  &err);
             cr_assert_eq(rc, 0, "%s", err.msg);
             count++;
         }
@@ -281,7 +292,7 @@ struct rec *rec_tiny(uint64_t step, uint64_t seed)
     return r;
 }
 
-/* ---- saving and comparing --------------------------------------------------------------------- */
+/* ---- saving and comparing -------------------------------------------------------------------- */
 
 static int rec_feed_chunks(const struct rec *r, struct st_manifest *m, struct err *err)
 {
@@ -309,8 +320,8 @@ int rec_manifest(const struct rec *r, struct st_manifest **ret, struct err *err)
     return rc < 0 ? rc : st_manifest_seal(*ret, r->infos, r->info_count, &r->b.root, err);
 }
 
-int rec_write(const struct rec *r, struct st_save *save, uint32_t first, uint32_t count,
-              struct err *err)
+int rec_write(
+    const struct rec *r, struct st_save *save, uint32_t first, uint32_t count, struct err *err)
 {
     int rc = 0;
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
@@ -334,8 +345,11 @@ int rec_save(struct rec *r, struct st_run *run, struct err *err)
     return rc;
 }
 
-static void rec_compare_value(const struct rec *r, enum component c, uint32_t index,
-                              struct st_load *load, const struct entry *found)
+static void rec_compare_value(const struct rec *r,
+                              enum component c,
+                              uint32_t index,
+                              struct st_load *load,
+                              const struct entry *found)
 {
     const struct entry *e = &r->entries[c][index];
     struct err err = { .code = 0 };
@@ -351,8 +365,11 @@ static void rec_compare_value(const struct rec *r, enum component c, uint32_t in
         uint64_t part = st_load_chunk(load, chunk)->bytes - found->offset_bytes;
         part = part < e->bytes - done ? part : e->bytes - done;
         cr_assert_eq(st_load_read(load, chunk, buffer, &err), 0, "%s", err.msg);
-        cr_assert_eq(memcmp(buffer + found->offset_bytes, r->values[c][index] + done, part), 0,
-                     "%.*s differs", (int)e->path.bytes, (const char *)e->path.data);
+        cr_assert_eq(memcmp(buffer + found->offset_bytes, r->values[c][index] + done, part),
+                     0,
+                     "%.*s differs",
+                     (int)e->path.bytes,
+                     (const char *)e->path.data);
         done += part;
     }
     free(buffer);
@@ -371,8 +388,8 @@ static void rec_compare_entry(const struct entry *a, const struct entry *b)
     cr_assert(digest_equal(&a->digest, &b->digest));
 }
 
-static void rec_compare_component(const struct rec *r, struct st_load *load,
-                                  const struct component_info *info)
+static void
+rec_compare_component(const struct rec *r, struct st_load *load, const struct component_info *info)
 {
     enum component c = info->component;
     struct err err = { .code = 0 };
@@ -427,9 +444,13 @@ static int rec_found(void *arg, const struct st_finding *f)
     char *text = arg;
     size_t used = text == NULL ? 0 : strlen(text);
     if (text != NULL) {
-        (void)snprintf(text + used, 1024 - used, "seq %llu %s '%.*s': %s\n",
-                       (unsigned long long)f->seq, component_name(f->component),
-                       (int)f->path.bytes, f->path.bytes == 0 ? "" : (const char *)f->path.data,
+        (void)snprintf(text + used,
+                       1024 - used,
+                       "seq %llu %s '%.*s': %s\n",
+                       (unsigned long long)f->seq,
+                       component_name(f->component),
+                       (int)f->path.bytes,
+                       f->path.bytes == 0 ? "" : (const char *)f->path.data,
                        f->text);
     } else {
         (void)fprintf(stderr, "verify: %s\n", f->text);

@@ -1,8 +1,4 @@
 /* The directory and what is asked of it: openers, runs, selectors, lists, save ids. */
-#include "fixture.h"
-
-#include "record/selector.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +7,10 @@
 
 #include <lmdb.h>
 
-/* ---- the directory ---------------------------------------------------------------------------- */
+#include "fixture.h"
+#include "record/selector.h"
+
+/* ---- the directory --------------------------------------------------------------------------- */
 
 CASE(dir, second_opener_is_refused_by_name)
 {
@@ -82,7 +81,7 @@ CASE(dir, store_is_private)
     fix_remove(&f);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct listed {
     char text[1024];
@@ -92,8 +91,12 @@ static int list_run(void *arg, const struct st_run_row *row)
 {
     struct listed *l = arg;
     size_t used = strlen(l->text);
-    (void)snprintf(l->text + used, sizeof l->text - used, "%u/%.*s:%llu@%llu ", row->uid,
-                   (int)row->name.bytes, (const char *)row->name.data,
+    (void)snprintf(l->text + used,
+                   sizeof l->text - used,
+                   "%u/%.*s:%llu@%llu ",
+                   row->uid,
+                   (int)row->name.bytes,
+                   (const char *)row->name.data,
                    (unsigned long long)row->run.boundary_count,
                    (unsigned long long)row->run.latest_step);
     return 0;
@@ -175,7 +178,7 @@ CASE(runs, dropping_needs_it_closed_and_leaves_nothing)
     r = rec_free(r);
 }
 
-/* ---- selectors -------------------------------------------------------------------------------- */
+/* ---- selectors ------------------------------------------------------------------------------- */
 
 /* The seq that a selector names, or the negative code. */
 static long long ask(struct fix *f, const char *text)
@@ -201,7 +204,8 @@ static struct rec *save_labelled(struct fix *f, uint64_t step, const char *loss)
     return r;
 }
 
-static void save_steps(struct fix *f, const uint64_t *steps, const char *const *losses, size_t count)
+static void
+save_steps(struct fix *f, const uint64_t *steps, const char *const *losses, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         (void)rec_free(save_labelled(f, steps[i], losses[i]));
@@ -245,8 +249,8 @@ CASE(select, newest_step_seq_and_id)
 CASE(select, best_never_nan_and_ties_to_the_newest)
 {
     static const uint64_t steps[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-    static const char *const losses[] = { "nan", "0.5", "0.25", "bad", "2.5e-1", "-nan", "1e3", "",
-                                          "0.3 " };
+    static const char *const losses[] = { "nan",  "0.5", "0.25", "bad", "2.5e-1",
+                                          "-nan", "1e3", "",     "0.3 " };
     struct fix f;
     fix_open(&f);
     cr_assert_eq(ask(&f, "best:loss:min"), -CAIRN_ENOENT);
@@ -292,7 +296,7 @@ CASE(list, goes_downwards_from_a_seq)
     fix_remove(&f);
 }
 
-/* ---- save ids --------------------------------------------------------------------------------- */
+/* ---- save ids -------------------------------------------------------------------------------- */
 
 CASE(saveid, tells_what_became_of_a_save)
 {

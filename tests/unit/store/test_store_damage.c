@@ -1,11 +1,10 @@
 /* Rot and loss: whatever is planted is found, named, and never handed out as good. */
-#include "raw.h"
-
-#include "wire/rows.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "raw.h"
+#include "wire/rows.h"
 
 /* A store with two boundaries, seq 1 (two shared chunks) and seq 2 (three own chunks), closed. */
 static void plant(struct fix *f)
@@ -45,7 +44,7 @@ static void expect_load(struct fix *f, uint64_t seq, enum component component)
     fix_close(f);
 }
 
-/* ---- payload ---------------------------------------------------------------------------------- */
+/* ---- payload --------------------------------------------------------------------------------- */
 
 CASE(payload, flip_in_an_own_chunk_names_the_tensor)
 {
@@ -54,7 +53,8 @@ CASE(payload, flip_in_an_own_chunk_names_the_tensor)
     plant(&f);
     raw_segment_path(&f, 2, path);
     raw_flip_file(path, 4096 + 2 * (8 << 20) + 1234);
-    expect_verify(&f, 2, 1, "seq 2 model 'big': chunk 2 in segment 0000000000000002 does not match");
+    expect_verify(
+        &f, 2, 1, "seq 2 model 'big': chunk 2 in segment 0000000000000002 does not match");
     fix_fsck_finds(&f, "seq 2: model: 'big': chunk 2");
     fix_remove(&f);
 }
@@ -156,7 +156,7 @@ CASE(payload, segment_of_another_run_is_noticed)
     fix_remove(&f);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 CASE(rows, a_flip_in_any_row_is_found)
 {
@@ -187,7 +187,8 @@ CASE(rows, any_lost_row_is_found)
             char expected[64];
             plant(&f);
             raw_delete(&f, db, nth);
-            (void)snprintf(expected, sizeof expected,
+            (void)snprintf(expected,
+                           sizeof expected,
                            db == DB_BOUNDARY ? "which is no boundary" : "there is no row %s ",
                            key_db_name(db));
             fix_fsck_finds(&f, expected);
@@ -260,7 +261,8 @@ CASE(rows, lost_meta_or_database_is_corrupt)
     fix_remove(&f);
 }
 
-/* ---- a lost key never looks like "no such boundary" ---------------------------------------------- */
+/* ---- a lost key never looks like "no such boundary"
+ * ---------------------------------------------- */
 
 CASE(rows, lost_index_rows_are_made_up_for)
 {
@@ -317,7 +319,7 @@ CASE(rows, index_that_names_another_boundary_is_corrupt)
     fix_remove(&f);
 }
 
-/* ---- rows too many ---------------------------------------------------------------------------- */
+/* ---- rows too many --------------------------------------------------------------------------- */
 
 static void planted(enum st_db db, struct key key, struct slice value, const char *expected)
 {

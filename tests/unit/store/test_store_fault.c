@@ -1,7 +1,5 @@
 /* Death and failing disks: a boundary is absent or complete, and after a failed write the run is
  * read-only until it is opened anew. */
-#include "fixture.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- kill -9 ---------------------------------------------------------------------------------- */
+#include "fixture.h"
+
+/* ---- kill -9 --------------------------------------------------------------------------------- */
 
 /* In a child: open, save the boundaries first..last, close. Never returns. */
 static void victim(struct fix *f, const char *failpoint, uint64_t first, uint64_t last)
@@ -44,7 +44,8 @@ static int run_victim(struct fix *f, const char *failpoint, uint64_t first, uint
     return status;
 }
 
-/* Boundary 1 is there; boundary 2 is being saved when the process is killed at `failpoint`. */
+/* Boundary 1 is there; boundary 2 is being saved when the process is killed at `failpoint`. Once
+ * per test: what is armed is read once per process, and the children are forked from this one. */
 static void killed_at(const char *failpoint, bool complete)
 {
     struct fix f;
@@ -77,10 +78,18 @@ static void killed_at(const char *failpoint, bool complete)
     r = rec_free(r);
 }
 
-CASE(kill, in_the_middle_of_the_segment)
+CASE(kill, before_the_first_chunk)
 {
     killed_at("segment_write:kill:1", false);
+}
+
+CASE(kill, in_the_middle_of_the_segment)
+{
     killed_at("segment_write:kill:2", false);
+}
+
+CASE(kill, before_the_last_chunk)
+{
     killed_at("segment_write:kill:3", false);
 }
 
@@ -99,24 +108,24 @@ CASE(kill, after_the_commit)
     killed_at("committed:kill", true);
 }
 
-CASE(kill, leaves_work_for_fsck_until_the_run_is_opened)
+CASE(kill, leaves_files_until_the_run_is_opened)
 {
     struct fix f;
     fix_dir(&f);
     cr_assert_eq(run_victim(&f, NULL, 1, 1), 0);
     cr_assert(WIFSIGNALED(run_victim(&f, "segment_sync:kill", 2, 2)));
-    fix_fsck_finds(&f, "temporary file 0000000000000002.tmp");
+    fix_fsck_finds(&f, "temporary segment 0000000000000002: left over");
     fix_reopen(&f);
     fix_close(&f);
     cr_assert(WIFSIGNALED(run_victim(&f, "commit:kill", 2, 2)));
-    fix_fsck_finds(&f, "is named by no boundary");
+    fix_fsck_finds(&f, "unnamed segment 0000000000000003: left over");
     fix_reopen(&f);
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
 }
 
-/* ---- failing writes --------------------------------------------------------------------------- */
+/* ---- failing writes -------------------------------------------------------------------------- */
 
 /* Two boundaries; the second one fails at `failpoint` with `code`. Leaves the store open. */
 static struct rec *fail_second(struct fix *f, const char *failpoint, int code)

@@ -1,11 +1,11 @@
 /* A disk that is really full: a small file system, filled up. Run on it alone. */
-#include "fixture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "fixture.h"
 
 /* Take all space but `leave` bytes; undone by unfill. */
 static void fill(const struct fix *f, uint64_t leave)
@@ -143,7 +143,8 @@ CASE(full, in_mid_segment_has_its_space)
     r = rec_free(r);
 }
 
-/* Save up to the commit, fill the disk, commit: refused, nothing left, older boundaries readable. */
+/* Save up to the commit, fill the disk, commit: refused, nothing left, older boundaries readable.
+ */
 static void full_at_commit(struct rec *r, uint64_t leave)
 {
     struct fix f;

@@ -1,9 +1,8 @@
 /* What a manifest refuses. */
-#include "fixture.h"
-
 #include <cairn/record.h>
-
 #include <stdlib.h>
+
+#include "fixture.h"
 
 /* Feed a spoiled record; the refusal must come, with this code and text. */
 static void refused(struct rec *r, int code, const char *text)

@@ -1,6 +1,4 @@
 /* Many runs, much metadata, many threads, and copies made from outside while a run is written. */
-#include "fixture.h"
-
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- 300 runs --------------------------------------------------------------------------------- */
+#include "fixture.h"
+
+/* ---- 300 runs -------------------------------------------------------------------------------- */
 
 #define RUNS 300u
 #define OPEN 64u
@@ -43,7 +43,9 @@ static struct st_run *many_get(struct many *m, unsigned index, uint64_t now)
         m->open_count--;
     }
     if (m->open[index] == NULL) {
-        cr_assert_eq(st_run_open(m->f.st, 1, slice_str(name), true, &m->open[index], &err), 0, "%s",
+        cr_assert_eq(st_run_open(m->f.st, 1, slice_str(name), true, &m->open[index], &err),
+                     0,
+                     "%s",
                      err.msg);
         m->open_count++;
     }
@@ -88,7 +90,7 @@ CASE(many, three_hundred_runs_in_turn)
     free(m);
 }
 
-/* ---- readers while the map grows -------------------------------------------------------------- */
+/* ---- readers while the map grows ------------------------------------------------------------- */
 
 struct reader {
     struct st_run *run;
@@ -181,7 +183,7 @@ CASE(many, map_grows_under_readers)
     fix_remove(&f);
 }
 
-/* ---- copies from outside ---------------------------------------------------------------------- */
+/* ---- copies from outside --------------------------------------------------------------------- */
 
 struct writer {
     struct st_run *run;

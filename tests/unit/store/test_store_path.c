@@ -1,12 +1,11 @@
 /* The path of a boundary: in, onto the disk, and back, bit for bit. */
-#include "fixture.h"
-
 #include <cairn/record.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "fixture.h"
 
 /* Save, compare, close, check the store, open it again, compare, check the boundary. */
 static void whole_way(struct rec *r)
@@ -57,8 +56,18 @@ CASE(path, awkward_names_and_shapes_come_back)
     static const uint64_t none[] = { 0 };
     static const uint64_t hole[] = { 3, 0, 2 };
     static const uint64_t seven[] = { 7 };
-    static const char *const names[] = { "a/b", "a~b", ".", "..", "a.b", " ", "with space", "\xf0\x9f\x90\xa7",
-                                         "\xc3\xa9t\xc3\xa9", "a\nb", "\"", "%s%n" };
+    static const char *const names[] = { "a/b",
+                                         "a~b",
+                                         ".",
+                                         "..",
+                                         "a.b",
+                                         " ",
+                                         "with space",
+                                         "\xf0\x9f\x90\xa7",
+                                         "\xc3\xa9t\xc3\xa9",
+                                         "a\nb",
+                                         "\"",
+                                         "%s%n" };
     char longest[4001];
     memset(longest, 'p', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
@@ -128,7 +137,7 @@ CASE(path, buffered_mode_works_everywhere)
     r = rec_free(r);
 }
 
-/* ---- several at once -------------------------------------------------------------------------- */
+/* ---- several at once ------------------------------------------------------------------------- */
 
 CASE(path, saves_may_overlap)
 {
@@ -242,8 +251,8 @@ CASE(path, opening_sweeps_what_nobody_names)
     touch(segments, "0000000000000007.tmp");
     touch(segments, "00000000000000ff.seg");
     touch(segments, "somebody's.txt");
-    fix_fsck_finds(&f, "00000000000000ff is named by no boundary");
-    fix_fsck_finds(&f, "temporary file 0000000000000007");
+    fix_fsck_finds(&f, "unnamed segment 00000000000000ff: left over");
+    fix_fsck_finds(&f, "temporary segment 0000000000000007: left over");
     fix_reopen(&f);
     cr_assert_eq(fix_count_files(segments), 2);
     rec_compare(r, f.run, 1);
@@ -259,7 +268,7 @@ CASE(path, opening_sweeps_what_nobody_names)
     later = rec_free(later);
 }
 
-/* ---- misuse ----------------------------------------------------------------------------------- */
+/* ---- misuse ---------------------------------------------------------------------------------- */
 
 CASE(path, commit_needs_every_chunk_as_announced)
 {
