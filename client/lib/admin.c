@@ -148,27 +148,36 @@ admin_add_finding(struct cairn *c, struct admin_findings *f, const struct wire_f
     return 0;
 }
 
+/* How far it is: the last of them has the end result. */
+static void admin_progress(const struct wire_verified *from, struct cairn_verified *ret)
+{
+    *ret = (struct cairn_verified){ .boundary_count = from->boundary_count,
+                                    .chunk_count = from->chunk_count,
+                                    .bytes = from->bytes,
+                                    .finding_count = from->finding_count };
+}
+
 static int admin_collect(struct cairn *c,
                          const union wire_msg *msg,
                          struct admin_findings *f,
                          struct cairn_verified *ret)
 {
-    struct cl_answer a;
+    struct cl_answer a = { 0 };
     uint32_t request = cl_next_request(c);
+    bool more = true;
     int rc = cl_send(c, WIRE_VERIFY, request, msg);
-    while (rc == 0) {
+    while (rc == 0 && more) {
         rc = cl_receive(c, request, &a);
-        if (rc == 0 && a.frame.type == WIRE_VERIFIED) {
-            *ret = (struct cairn_verified){ .boundary_count = a.msg.verified.boundary_count,
-                                            .chunk_count = a.msg.verified.chunk_count,
-                                            .bytes = a.msg.verified.bytes,
-                                            .finding_count = a.msg.verified.finding_count };
-            if (!a.msg.verified.more) {
-                return 0;
-            }
-        } else if (rc == 0) {
-            rc = a.frame.type == WIRE_FINDING ? admin_add_finding(c, f, &a.msg.finding)
-                                              : cl_unexpected(c, &a.frame, "a verification");
+        if (rc < 0) {
+            break;
+        }
+        if (a.frame.type == WIRE_VERIFIED) {
+            admin_progress(&a.msg.verified, ret);
+            more = a.msg.verified.more;
+        } else if (a.frame.type == WIRE_FINDING) {
+            rc = admin_add_finding(c, f, &a.msg.finding);
+        } else {
+            rc = cl_unexpected(c, &a.frame, "a verification");
         }
     }
     return rc;
@@ -235,13 +244,14 @@ int cairn_status(struct cairn *c, struct cairn_status *ret)
     union wire_msg none = { 0 };
     union wire_msg answer;
     int rc = cl_enter_daemon(c, 0);
-    if (rc == 0 && ret == NULL) {
-        rc = cl_invalid(c, "status needs a place for the answer");
+    if (rc != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = cl_ask(c, WIRE_STATUS, &none, WIRE_STATUS_INFO, &answer);
+    if (ret == NULL) {
+        return cl_invalid(c, "status needs a place for the answer");
     }
-    if (rc < 0) {
+    rc = cl_ask(c, WIRE_STATUS, &none, WIRE_STATUS_INFO, &answer);
+    if (rc != 0) {
         return rc;
     }
     const struct wire_status_info *from = &answer.status_info;

@@ -90,7 +90,7 @@ static int call_frame(struct cairn *c, struct cl_answer *ret)
     if (rc == 0) {
         rc = tp_recv(c->fd, c->in, f->message_bytes, &c->deadline, &c->err);
     }
-    if (rc < 0) {
+    if (rc != 0) {
         return rc;
     }
     bump_reset(&c->bump);
@@ -166,7 +166,7 @@ int cl_receive_type(struct cairn *c, uint32_t request, uint32_t type, struct cl_
 
 int cl_receive_flight(struct cairn *c)
 {
-    struct cl_answer a;
+    struct cl_answer a = { 0 };
     if (call_frame(c, &a) < 0) {
         return cl_lose(c);
     }
@@ -197,7 +197,7 @@ uint32_t cl_next_request(struct cairn *c)
 static int call_last_words(struct cairn *c)
 {
     struct err sending = c->err;
-    struct cl_answer a;
+    struct cl_answer a = { 0 };
     while (sending.code == -CAIRN_ECONN && tp_readable(c->fd) && call_frame(c, &a) == 0 &&
            a.frame.payload_bytes == 0) {
         if (a.frame.type == WIRE_ERROR) {
@@ -243,7 +243,7 @@ int cl_send_payload(struct cairn *c, uint32_t request, uint32_t chunk, const str
 
 static int call_greet(struct cairn *c)
 {
-    struct cl_answer a;
+    struct cl_answer a = { 0 };
     union wire_msg hello = { .hello = { .version_min = WIRE_VERSION_MIN,
                                         .version_max = WIRE_VERSION_MAX,
                                         .client = slice_str("libcairn " CAIRN_VERSION) } };
@@ -316,7 +316,7 @@ int cl_ask_once(struct cairn *c,
                 uint32_t answer_type,
                 union wire_msg *ret)
 {
-    struct cl_answer a;
+    struct cl_answer a = { 0 };
     uint32_t request = cl_next_request(c);
     int rc = cl_send(c, type, request, msg);
     if (rc == 0) {

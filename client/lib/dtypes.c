@@ -200,26 +200,24 @@ static int dtypes_fit_unmet(struct cairn *c, const struct cairn_reader *reader, 
     return 0;
 }
 
+/* Walk the trainer's parameters, each with what was recorded of it. 0: all fit. */
 static int dtypes_fit_walk(struct cairn *c,
                            const struct cairn_reader *reader,
                            const struct cairn_trainer *t,
                            bool *met)
 {
     struct cairn_param p;
-    int more = 1;
-    for (uint64_t i = 0; more == 1; i++) {
-        more = dtypes_next(c, t, i, &p);
-        if (more == 1) {
-            struct entry key = dtypes_key(&p);
-            struct entry *e = rec_find(reader, &key);
-            int rc = dtypes_fit_param(c, t, e, &p);
-            if (rc < 0) {
-                return rc;
-            }
+    int rc = dtypes_next(c, t, 0, &p);
+    for (uint64_t i = 1; rc == 1; i++) {
+        struct entry key = dtypes_key(&p);
+        struct entry *e = rec_find(reader, &key);
+        rc = dtypes_fit_param(c, t, e, &p);
+        if (rc == 0) {
             met[e - reader->entries] = true;
+            rc = dtypes_next(c, t, i, &p);
         }
     }
-    return more < 0 ? more : dtypes_fit_unmet(c, reader, met);
+    return rc < 0 ? rc : dtypes_fit_unmet(c, reader, met);
 }
 
 int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)
@@ -242,36 +240,41 @@ int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn
     return rc;
 }
 
+static int dtypes_apply_param(struct cairn *c,
+                              const struct cairn_reader *reader,
+                              const struct cairn_trainer *t,
+                              struct cairn_param *p)
+{
+    struct entry key = dtypes_key(p);
+    const struct entry *e = rec_find(reader, &key);
+    int rc = dtypes_fit_param(c, t, e, p);
+    if (rc < 0 || dtypes_value(e) == p->dtype) {
+        return rc;
+    }
+    p->dtype = (uint32_t)dtypes_value(e);
+    rc = t->retype(t->model.self, p);
+    if (rc == 0) {
+        return 0;
+    }
+    return err_set(&c->err,
+                   rc < 0 ? rc : -CAIRN_EINVAL,
+                   "dtypes: retype of parameter %llu to %s returned %d",
+                   (unsigned long long)p->id,
+                   dtype_name(p->dtype),
+                   rc);
+}
+
 /* Tied parameters change once and stay tied: the second of them is met with its new dtype. */
 int dtypes_apply(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)
 {
     const struct cairn_reader *reader = &r->components[COMPONENT_DTYPES];
     struct cairn_param p;
-    int more = 1;
-    for (uint64_t i = 0; more == 1; i++) {
-        more = dtypes_next(c, t, i, &p);
-        if (more != 1) {
-            break;
-        }
-        struct entry key = dtypes_key(&p);
-        const struct entry *e = rec_find(reader, &key);
-        int rc = dtypes_fit_param(c, t, e, &p);
-        if (rc == 0 && dtypes_value(e) != p.dtype) {
-            p.dtype = (uint32_t)dtypes_value(e);
-            rc = t->retype(t->model.self, &p);
-            if (rc != 0) {
-                return err_set(&c->err,
-                               rc < 0 ? rc : -CAIRN_EINVAL,
-                               "dtypes: retype of parameter %llu to %s "
-                               "returned %d",
-                               (unsigned long long)p.id,
-                               dtype_name(p.dtype),
-                               rc);
-            }
-        }
-        if (rc < 0) {
-            return rc;
+    int rc = dtypes_next(c, t, 0, &p);
+    for (uint64_t i = 1; rc == 1; i++) {
+        rc = dtypes_apply_param(c, reader, t, &p);
+        if (rc == 0) {
+            rc = dtypes_next(c, t, i, &p);
         }
     }
-    return more;
+    return rc;
 }

@@ -96,12 +96,12 @@ static int find_all(struct cairn *c,
             return rc;
         }
         const struct wire_found *found = &answer.found;
-        for (size_t i = again; i < found->count && count < max; i++) {
+        for (size_t i = again; rc == 0 && i < found->count && count < max; i++) {
             rec_public(&found->boundaries[i], &ret[count++]);
             rc = found_keep(c, &found->boundaries[i]);
-            if (rc < 0) {
-                return rc;
-            }
+        }
+        if (rc < 0) {
+            return rc;
         }
         if (found->count < LIMIT_FIND || count == max) {
             *ret_count = count;

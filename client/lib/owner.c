@@ -30,7 +30,7 @@ static int owner_lookup(const char *user, uint32_t *ret_uid, struct err *err)
                        "there is no user '%.100s'%s%s",
                        user,
                        errnum == 0 ? "" : ": ",
-                       errnum == 0 ? "" : strerror(errnum));
+                       errnum == 0 ? "" : strerrordesc_np(errnum));
     }
     *ret_uid = found->pw_uid;
     return 0;

@@ -62,7 +62,7 @@ static uint32_t pack_own_count(const struct entry *e)
 int pack_own_digest(struct capture *cap, struct entry *e)
 {
     uint32_t count = pack_own_count(e);
-    struct chunk *chunks = calloc(count, sizeof *chunks);
+    struct chunk *chunks = calloc((size_t)count + 1, sizeof *chunks);
     if (chunks == NULL) {
         return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for the chunks of a tensor");
     }
@@ -161,7 +161,7 @@ int pack_put(struct capture *cap, struct entry *e, const void *data)
         return 0;
     }
     int rc = pack_place(cap, e, &to);
-    if (rc < 0) {
+    if (rc != 0) {
         return rc;
     }
     if (e->bytes >= LIMIT_OWN_CHUNK_BYTES) {
@@ -189,22 +189,30 @@ int pack_reserve(struct capture *cap, struct entry *e, void **ret)
     return 0;
 }
 
+/* A value that lies in the region, into its entry. */
+static int pack_take_value(struct capture *cap, struct entry *e)
+{
+    void *copy = rec_copy(cap->r, e->value.data, e->bytes);
+    if (copy == NULL) {
+        return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a value");
+    }
+    e->value = slice_of(copy, e->bytes);
+    e->first_chunk = 0;
+    e->offset_bytes = 0;
+    return 0;
+}
+
 /* A component without chunks keeps its values in its entries. */
 static int pack_take_values(struct capture *cap, struct cairn_reader *component)
 {
-    for (uint64_t i = 0; i < component->count; i++) {
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < component->count; i++) {
         struct entry *e = &component->entries[i];
         if (e->kind == ENTRY_TENSOR && e->bytes > 0) {
-            void *copy = rec_copy(cap->r, e->value.data, e->bytes);
-            if (copy == NULL) {
-                return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a value");
-            }
-            e->value = slice_of(copy, e->bytes);
-            e->first_chunk = 0;
-            e->offset_bytes = 0;
+            rc = pack_take_value(cap, e);
         }
     }
-    return 0;
+    return rc;
 }
 
 static void pack_drop_pointers(struct cairn_reader *component)

@@ -240,30 +240,32 @@ int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending
     return 0;
 }
 
-/* Up to the deadline, then EBUSY. Only the wait for the first byte is cut short: what a frame needs
- * to come in whole, and a new connection, have the handle's own patience. */
-static int pending_wait(struct cairn_pending *p, int timeout_ms)
+/* One step towards its end, begun before `until`. Only the wait for the first byte is cut short:
+ * what a frame needs to come in whole, and a new connection, have the handle's own patience. */
+static int pending_wait_step(struct cairn_pending *p, const struct deadline *until)
 {
     struct cairn *c = p->c;
-    struct deadline until = deadline_total(timeout_ms);
-    while (!p->done) {
-        c->deadline = until;
-        if (!pending_may_go_on(p)) {
-            return -CAIRN_EBUSY;
-        }
-        c->deadline = deadline_idle(c->timeout_ms);
-        int rc = pending_step(p);
-        if (rc < 0 && !c->lost) {
-            return rc;
-        }
-        if (rc < 0) {
-            c->deadline = until;
-            if (!cl_again(c)) {
-                return -CAIRN_EBUSY;
-            }
-        }
+    c->deadline = *until;
+    if (!pending_may_go_on(p)) {
+        return -CAIRN_EBUSY;
     }
-    return 0;
+    c->deadline = deadline_idle(c->timeout_ms);
+    int rc = pending_step(p);
+    if (rc == 0 || !c->lost) {
+        return rc;
+    }
+    c->deadline = *until;
+    return cl_again(c) ? 0 : -CAIRN_EBUSY;
+}
+
+static int pending_wait(struct cairn_pending *p, int timeout_ms)
+{
+    struct deadline until = deadline_total(timeout_ms);
+    int rc = 0;
+    while (rc == 0 && !p->done) {
+        rc = pending_wait_step(p, &until);
+    }
+    return rc;
 }
 
 static int pending_result(struct cairn_pending *p, struct cairn_boundary *ret)

@@ -179,7 +179,7 @@ static int
 reader_number(const struct cairn_reader *r, const char *path, enum entry_kind kind, void *ret)
 {
     struct entry key = { .path = slice_str(path), .kind = kind };
-    struct slice value;
+    struct slice value = { 0 };
     if (ret == NULL) {
         return -CAIRN_EINVAL;
     }
@@ -223,7 +223,7 @@ int cairn_get_bool(const struct cairn_reader *r, const char *path, bool *ret)
 int cairn_get_str(const struct cairn_reader *r, const char *path, const char **ret)
 {
     struct entry key = { .path = slice_str(path), .kind = ENTRY_STRING };
-    struct slice value;
+    struct slice value = { 0 };
     if (ret == NULL) {
         return -CAIRN_EINVAL;
     }
@@ -240,7 +240,7 @@ int cairn_get_bytes(const struct cairn_reader *r,
                     size_t *ret_bytes)
 {
     struct entry key = { .path = slice_str(path), .kind = ENTRY_BYTES };
-    struct slice value;
+    struct slice value = { 0 };
     if (ret == NULL || ret_bytes == NULL) {
         return -CAIRN_EINVAL;
     }
@@ -257,7 +257,7 @@ int cairn_get_id_u64(const struct cairn_reader *r, const char *path, uint64_t id
     struct entry key = {
         .path = slice_str(path), .id = id, .flags = ENTRY_HAS_ID, .kind = ENTRY_U64
     };
-    struct slice value;
+    struct slice value = { 0 };
     if (ret == NULL) {
         return -CAIRN_EINVAL;
     }

@@ -134,11 +134,6 @@ int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct e
     return 0;
 }
 
-static int tp_timed_out(const char *what, struct err *err)
-{
-    return err_set(err, -CAIRN_ETIMEDOUT, "%s the daemon: no progress until the deadline", what);
-}
-
 /* Step over what was sent. */
 static void tp_advance(struct iovec **iov, size_t *count, size_t sent)
 {
@@ -153,46 +148,55 @@ static void tp_advance(struct iovec **iov, size_t *count, size_t sent)
     }
 }
 
+/* What a call on the socket said with -1: 0 to try again, now or when the socket is ready. */
+static int
+tp_failed(int fd, short events, const char *what, const struct deadline *d, struct err *err)
+{
+    if (errno == EINTR) {
+        return 0;
+    }
+    if (errno != EAGAIN) {
+        return err_set(err, -CAIRN_ECONN, "%s the daemon: %s", what, strerrordesc_np(errno));
+    }
+    if (tp_poll(fd, events, d)) {
+        return 0;
+    }
+    return err_set(err, -CAIRN_ETIMEDOUT, "%s the daemon: no progress until the deadline", what);
+}
+
 int tp_send(int fd, struct iovec *iov, size_t count, struct deadline *d, struct err *err)
 {
+    int rc = 0;
     tp_advance(&iov, &count, 0);
-    while (count > 0) {
+    while (rc == 0 && count > 0) {
         struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
         ssize_t sent = sendmsg(fd, &msg, MSG_NOSIGNAL);
         if (sent >= 0) {
             deadline_progress(d);
             tp_advance(&iov, &count, (size_t)sent);
-        } else if (errno == EAGAIN) {
-            if (!tp_poll(fd, POLLOUT, d)) {
-                return tp_timed_out("send to", err);
-            }
-        } else if (errno != EINTR) {
-            return err_set(err, -CAIRN_ECONN, "send to the daemon: %s", strerrordesc_np(errno));
+        } else {
+            rc = tp_failed(fd, POLLOUT, "send to", d, err);
         }
     }
-    return 0;
+    return rc;
 }
 
 /* recv has no room for control messages, so the kernel closes every descriptor that comes along. */
 int tp_recv(int fd, void *dst, size_t bytes, struct deadline *d, struct err *err)
 {
     char *at = dst;
-    while (bytes > 0) {
+    int rc = 0;
+    while (rc == 0 && bytes > 0) {
         ssize_t got = recv(fd, at, bytes, 0);
         if (got > 0) {
             deadline_progress(d);
             at += got;
             bytes -= (size_t)got;
         } else if (got == 0) {
-            return err_set(err, -CAIRN_ECONN, "the daemon closed the connection");
-        } else if (errno == EAGAIN) {
-            if (!tp_poll(fd, POLLIN, d)) {
-                return tp_timed_out("wait for", err);
-            }
-        } else if (errno != EINTR) {
-            return err_set(
-                err, -CAIRN_ECONN, "receive from the daemon: %s", strerrordesc_np(errno));
+            rc = err_set(err, -CAIRN_ECONN, "the daemon closed the connection");
+        } else {
+            rc = tp_failed(fd, POLLIN, "receive from", d, err);
         }
     }
-    return 0;
+    return rc;
 }

@@ -126,15 +126,17 @@ int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *d
     }
     struct err *err = &w->cap->c->err;
     int rc = writer_entry_of(e, &entry, err);
-    if (rc == 0 && data == NULL && entry.bytes > 0) {
+    if (rc < 0) {
+        return writer_fail(w, rc, &entry);
+    }
+    if (data == NULL && entry.bytes > 0) {
         rc = err_set(err,
                      -CAIRN_EINVAL,
                      "a tensor of %llu bytes needs data",
                      (unsigned long long)entry.bytes);
+        return writer_fail(w, rc, &entry);
     }
-    if (rc == 0) {
-        rc = writer_check_tensor(w, &entry);
-    }
+    rc = writer_check_tensor(w, &entry);
     if (rc == 0) {
         rc = writer_check_bool(&entry, data, err);
     }

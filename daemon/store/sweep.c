@@ -123,22 +123,46 @@ static int sweep_txn(struct txn *t, void *arg, struct err *err)
     return rc < 0 || all ? rc : sweep_by_boundary(t, l, err);
 }
 
+static int sweep_keep_ids(struct txn *t, void *arg, struct err *err)
+{
+    const struct st_run *run = arg;
+    return meta_put_progress(t, run->next_seq, run->next_segment, &run->summary, err);
+}
+
+/* Past every file there is. Written down before the file goes, so that its id is never used again;
+ * on a full disk it may be, which harms nobody: no row ever named it. */
+static void sweep_next_id(struct st_run *run, const struct segment_list *l)
+{
+    const struct txn_job job = { .fn = sweep_keep_ids, .arg = run };
+    uint64_t before = run->next_segment;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->files[i].id >= run->next_segment) {
+            run->next_segment = l->files[i].id + 1;
+        }
+    }
+    if (run->next_segment != before) {
+        (void)env_write(&run->index, &job, NULL);
+    }
+}
+
 int run_sweep(struct st_run *run, struct err *err)
 {
     struct segment_list l;
     int rc = segment_list_read(run->segments_fd, &l, err);
+    if (rc < 0) {
+        segment_list_free(&l);
+        return rc;
+    }
     /* Damage in some row makes it uncertain what is named: then complete files stay. */
-    bool certain = rc == 0 && env_read(&run->index, sweep_txn, &l, NULL) == 0;
-    for (uint32_t i = 0; rc == 0 && i < l.count; i++) {
+    bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0;
+    sweep_next_id(run, &l);
+    for (uint32_t i = 0; i < l.count; i++) {
         char name[SEGMENT_NAME_BYTES];
         segment_name(l.files[i].id, l.files[i].temporary, name);
-        if (l.files[i].id >= run->next_segment) {
-            run->next_segment = l.files[i].id + 1;
-        }
         if (l.files[i].temporary || (certain && !l.files[i].named)) {
             (void)unlinkat(run->segments_fd, name, 0);
         }
     }
     segment_list_free(&l);
-    return rc;
+    return 0;
 }

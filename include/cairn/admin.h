@@ -1,6 +1,6 @@
 /* cairn/admin.h: look after what is stored. What the `cairn` command is made of; the conventions
- * are those of cairn/record.h. A handle opened with run NULL (cairn_admin_open) serves the calls here
- * and cairn_admin_run, which turns it to another run. */
+ * are those of cairn/record.h. A handle opened with run NULL (cairn_admin_open) serves the calls
+ * here and cairn_admin_run, which turns it to another run. */
 #ifndef CAIRN_ADMIN_H
 #define CAIRN_ADMIN_H
 
@@ -11,28 +11,28 @@ extern "C" {
 #endif
 
 struct cairn_run_info {
-    uint32_t uid;        /* owner */
+    uint32_t uid; /* owner */
     char name[129];
     uint64_t boundary_count, latest_seq, latest_step, latest_ns, bytes;
-    bool poisoned;       /* read-only after a failed write: restart the daemon, then verify */
+    bool poisoned; /* read-only after a failed write: restart the daemon, then verify */
 };
 
 struct cairn_status {
     char server[64], data_dir[256];
-    char io_mode[16];    /* "direct" or "buffered" */
-    char io_why[160];    /* why buffered; "" when direct */
+    char io_mode[16]; /* "direct" or "buffered" */
+    char io_why[160]; /* why buffered; "" when direct */
     uint64_t pid, uptime_ms;
     uint64_t run_count, open_run_count, connection_count, upload_count;
     uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes;
     uint64_t committed_count, failed_count; /* since the daemon started */
     uint32_t attention_count;
-    char attention[16][256];                /* one sentence each */
+    char attention[16][256]; /* one sentence each */
 };
 
 struct cairn_finding {
     uint64_t seq;
-    uint32_t component;  /* enum cairn_component_id; 0: the boundary itself */
-    const char *path;    /* "" : the component itself; valid during the callback */
+    uint32_t component; /* enum cairn_component_id; 0: the boundary itself */
+    const char *path;   /* "" : the component itself; valid during the callback */
     const char *text;
 };
 
@@ -51,8 +51,10 @@ CAIRN_API int cairn_admin_run(struct cairn *c, const char *run);
 /* Call `each` for every run of the caller (all: of everybody, root only), ordered by owner, name.
  * Errors: EACCES; ECONN; ETIMEDOUT; what `each` returned.   Ownership: the struct is valid during
  * the callback.   Threads: one per handle.   Blocks: until listed. */
-CAIRN_API int cairn_runs(struct cairn *c, bool all,
-                         int (*each)(void *arg, const struct cairn_run_info *info), void *arg);
+CAIRN_API int cairn_runs(struct cairn *c,
+                         bool all,
+                         int (*each)(void *arg, const struct cairn_run_info *info),
+                         void *arg);
 
 /* Drop the handle's run: every boundary of it is gone when this returns 0.
  * Errors: ENOENT; EBUSY it is being written or read; EACCES.   Ownership: -.   Threads: one per
@@ -63,16 +65,18 @@ CAIRN_API int cairn_run_drop(struct cairn *c);
  * array): walk by label. Text is copied.
  * Errors: ENOENT the end, or no such boundary.   Ownership: caller's buffers (65 and 257 bytes).
  * Threads: one per handle.   Blocks: never. */
-CAIRN_API int cairn_found_label(const struct cairn *c, size_t index, size_t label, char *ret_name,
-                                char *ret_value);
+CAIRN_API int cairn_found_label(
+    const struct cairn *c, size_t index, size_t label, char *ret_name, char *ret_value);
 
 /* Read and check everything stored for one boundary (selector) or the whole run (NULL): rows,
  * chunks, entries, components, root. `each` is called for each finding; *ret is written also with
  * ECORRUPT.
  * Errors: ENOENT; ECORRUPT when there was a finding; ECONN; ETIMEDOUT.   Ownership: the finding is
  * valid during the callback.   Threads: one per handle.   Blocks: for a read of the data. */
-CAIRN_API int cairn_verify(struct cairn *c, const char *selector,
-                           int (*each)(void *arg, const struct cairn_finding *f), void *arg,
+CAIRN_API int cairn_verify(struct cairn *c,
+                           const char *selector,
+                           int (*each)(void *arg, const struct cairn_finding *f),
+                           void *arg,
                            struct cairn_verified *ret);
 
 /* How the daemon is. Errors: ECONN; ETIMEDOUT.   Ownership: caller's struct.   Threads: one per
@@ -82,11 +86,11 @@ CAIRN_API int cairn_status(struct cairn *c, struct cairn_status *ret);
 /* First label of a boundary that was given at save: walk by index. Text is copied.
  * Errors: ENOENT the end.   Ownership: caller's buffers (65 and 257 bytes).   Threads: one per
  * handle.   Blocks: never. */
-CAIRN_API int cairn_record_label(const struct cairn_record *r, size_t index, char *ret_name,
-                                 char *ret_value);
+CAIRN_API int
+cairn_record_label(const struct cairn_record *r, size_t index, char *ret_name, char *ret_value);
 
-/* Sum of one component of a loaded record. Errors: ENOENT.   Ownership: type points into the record.
- * Threads: one per handle.   Blocks: never. */
+/* Sum of one component of a loaded record. Errors: ENOENT.   Ownership: type points into the
+ * record. Threads: one per handle.   Blocks: never. */
 struct cairn_component_info {
     const char *type;
     uint64_t entry_count, bytes;
@@ -104,8 +108,8 @@ CAIRN_API int cairn_entry_digest(const struct cairn_reader *r, uint64_t index, u
 /* A scalar's value at an index as text ("-0.0", "\"text\"", hex of bytes), cut to ret_bytes.
  * Errors: ENOENT; EMISMATCH a tensor.   Ownership: caller's buffer.   Threads: one per handle.
  * Blocks: never. */
-CAIRN_API int cairn_entry_text(const struct cairn_reader *r, uint64_t index, char *ret,
-                               size_t ret_bytes);
+CAIRN_API int
+cairn_entry_text(const struct cairn_reader *r, uint64_t index, char *ret, size_t ret_bytes);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,6 @@
 #define CAIRN_RECORD_H
 
 #include <cairn/error.h>
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,27 +29,63 @@ struct cairn_pending; /* a save under way */
 
 /* Element types. Definitions and lengths: PROTOCOL.md, "Dtypes". */
 enum cairn_dtype {
-    CAIRN_F64 = 1, CAIRN_F32 = 2, CAIRN_FLEX32 = 3, CAIRN_F16 = 4, CAIRN_BF16 = 5,
-    CAIRN_F8_E4M3FN = 6, CAIRN_F8_E5M2 = 7, CAIRN_F8_E4M3FNUZ = 8, CAIRN_F8_E5M2FNUZ = 9,
-    CAIRN_F8_E8M0FNU = 10, CAIRN_F8_UE4M3 = 11, CAIRN_F6_E2M3 = 12, CAIRN_F6_E3M2 = 13,
+    CAIRN_F64 = 1,
+    CAIRN_F32 = 2,
+    CAIRN_FLEX32 = 3,
+    CAIRN_F16 = 4,
+    CAIRN_BF16 = 5,
+    CAIRN_F8_E4M3FN = 6,
+    CAIRN_F8_E5M2 = 7,
+    CAIRN_F8_E4M3FNUZ = 8,
+    CAIRN_F8_E5M2FNUZ = 9,
+    CAIRN_F8_E8M0FNU = 10,
+    CAIRN_F8_UE4M3 = 11,
+    CAIRN_F6_E2M3 = 12,
+    CAIRN_F6_E3M2 = 13,
     CAIRN_F4_E2M1 = 14,
-    CAIRN_I64 = 20, CAIRN_I32 = 21, CAIRN_I16 = 22, CAIRN_I8 = 23,
-    CAIRN_U64 = 24, CAIRN_U32 = 25, CAIRN_U16 = 26, CAIRN_U8 = 27,
-    CAIRN_BOOL = 30, CAIRN_BOOL_U8 = 31, CAIRN_BOOL_U32 = 32,
-    CAIRN_C32 = 40, CAIRN_C64 = 41, CAIRN_C128 = 42,
+    CAIRN_I64 = 20,
+    CAIRN_I32 = 21,
+    CAIRN_I16 = 22,
+    CAIRN_I8 = 23,
+    CAIRN_U64 = 24,
+    CAIRN_U32 = 25,
+    CAIRN_U16 = 26,
+    CAIRN_U8 = 27,
+    CAIRN_BOOL = 30,
+    CAIRN_BOOL_U8 = 31,
+    CAIRN_BOOL_U32 = 32,
+    CAIRN_C32 = 40,
+    CAIRN_C64 = 41,
+    CAIRN_C128 = 42,
     CAIRN_QFLOAT = 50,
-    CAIRN_QINT8 = 60, CAIRN_QUINT8 = 61, CAIRN_QINT32 = 62, CAIRN_QUINT4X2 = 63, CAIRN_QUINT2X4 = 64,
+    CAIRN_QINT8 = 60,
+    CAIRN_QUINT8 = 61,
+    CAIRN_QINT32 = 62,
+    CAIRN_QUINT4X2 = 63,
+    CAIRN_QUINT2X4 = 64,
     CAIRN_OPAQUE = 70
 };
 
 enum cairn_component_id {
-    CAIRN_MODEL = 1, CAIRN_OPTIMIZER = 2, CAIRN_SCHEDULER = 3, CAIRN_GRADIENTS = 4, CAIRN_STATE = 5,
-    CAIRN_DTYPES = 6, CAIRN_WINDOW = 7, CAIRN_CONTRACT = 8
+    CAIRN_MODEL = 1,
+    CAIRN_OPTIMIZER = 2,
+    CAIRN_SCHEDULER = 3,
+    CAIRN_GRADIENTS = 4,
+    CAIRN_STATE = 5,
+    CAIRN_DTYPES = 6,
+    CAIRN_WINDOW = 7,
+    CAIRN_CONTRACT = 8
 };
 
 enum cairn_entry_kind {
-    CAIRN_TENSOR = 1, CAIRN_SCALAR_I64 = 2, CAIRN_SCALAR_U64 = 3, CAIRN_SCALAR_F64 = 4,
-    CAIRN_SCALAR_F32 = 5, CAIRN_SCALAR_BOOL = 6, CAIRN_SCALAR_STRING = 7, CAIRN_SCALAR_BYTES = 8,
+    CAIRN_TENSOR = 1,
+    CAIRN_SCALAR_I64 = 2,
+    CAIRN_SCALAR_U64 = 3,
+    CAIRN_SCALAR_F64 = 4,
+    CAIRN_SCALAR_F32 = 5,
+    CAIRN_SCALAR_BOOL = 6,
+    CAIRN_SCALAR_STRING = 7,
+    CAIRN_SCALAR_BYTES = 8,
     CAIRN_SCALAR_NULL = 9
 };
 
@@ -61,9 +96,9 @@ enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_D
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
 
-/* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is bytes
- * but for QFLOAT and OPAQUE, whose length does not follow from their shape.
- * Out (cairn_entry_at): all; pointers live as long as the record. */
+/* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is
+ * bytes but for QFLOAT and OPAQUE, whose length does not follow from their shape. Out
+ * (cairn_entry_at): all; pointers live as long as the record. */
 struct cairn_entry {
     const char *path;      /* UTF-8, 1..4096 bytes */
     uint64_t id;           /* parameter id, with CAIRN_HAS_ID; every value is legal */
@@ -83,9 +118,9 @@ struct cairn_slot {
 };
 
 struct cairn_save_args {
-    uint64_t step;             /* the trainer's; may repeat after a rollback */
-    const uint8_t *save_id;    /* 16 bytes; NULL: random */
-    uint32_t precision;        /* enum cairn_precision */
+    uint64_t step;          /* the trainer's; may repeat after a rollback */
+    const uint8_t *save_id; /* 16 bytes; NULL: random */
+    uint32_t precision;     /* enum cairn_precision */
     bool lossy_ok;
     const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
     int timeout_ms;            /* until the durable acknowledgement; 0: the handle's */
@@ -104,8 +139,12 @@ struct cairn_boundary {
 };
 
 enum cairn_save_state {
-    CAIRN_SAVE_NONE = 0, CAIRN_SAVE_RECEIVING = 1, CAIRN_SAVE_SEALED = 2, CAIRN_SAVE_COMMITTED = 3,
-    CAIRN_SAVE_PRUNED = 4, CAIRN_SAVE_UNKNOWN = 5
+    CAIRN_SAVE_NONE = 0,
+    CAIRN_SAVE_RECEIVING = 1,
+    CAIRN_SAVE_SEALED = 2,
+    CAIRN_SAVE_COMMITTED = 3,
+    CAIRN_SAVE_PRUNED = 4,
+    CAIRN_SAVE_UNKNOWN = 5
 };
 
 /* ---- handle ---------------------------------------------------------------------------------- */
@@ -114,13 +153,15 @@ enum cairn_save_state {
  * (the caller's own) or USER/RUN. Connects at once, and again whenever the connection was lost.
  * Even on failure *ret is set (to a handle that only cairn_error and cairn_close accept), unless
  * memory ran out, so that the reason can be read.
- * Errors: EINVAL run name, path too long for a socket; ECONN no daemon; EVERSION; EACCES; ETIMEDOUT.
- * Ownership: the caller closes *ret.   Threads: any.   Blocks: until connected, at most 10 s. */
+ * Errors: EINVAL run name, path too long for a socket; ECONN no daemon; EVERSION; EACCES;
+ * ETIMEDOUT. Ownership: the caller closes *ret.   Threads: any.   Blocks: until connected, at most
+ * 10 s. */
 CAIRN_API int cairn_open(const char *socket, const char *run, struct cairn **ret);
 
 /* Close; a save that was started and not waited for still completes in the daemon. Records made
  * with the handle stay readable except for payload that was not read yet. Returns NULL.
- * Errors: none; NULL is allowed.   Ownership: frees c.   Threads: one per handle.   Blocks: never. */
+ * Errors: none; NULL is allowed.   Ownership: frees c.   Threads: one per handle.   Blocks: never.
+ */
 CAIRN_API struct cairn *cairn_close(struct cairn *c);
 
 /* The sentence about the last failure on this handle: what, where, what to do. "" when none.
@@ -133,20 +174,21 @@ CAIRN_API const char *cairn_error(const struct cairn *c);
  * Errors: EINVAL <= 0.   Ownership: -.   Threads: one per handle.   Blocks: never. */
 CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
 
-/* ---- capture side: inside a component's put callback ------------------------------------------ */
+/* ---- capture side: inside a component's put callback ------------------------------------------
+ */
 
 /* Put a tensor: copies its bytes (shape x dtype) now and digests them.
- * Errors: EINVAL path, dtype, shape, a bool that is neither 0 nor 1; EEXIST the same key twice (told
- * at the end of the component); ELIMIT; ENOMEM.
- * Ownership: keeps no pointer.   Threads: the capturing one.   Blocks: for the copy. */
+ * Errors: EINVAL path, dtype, shape, a bool that is neither 0 nor 1; EEXIST the same key twice
+ * (told at the end of the component); ELIMIT; ENOMEM. Ownership: keeps no pointer.   Threads: the
+ * capturing one.   Blocks: for the copy. */
 CAIRN_API int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data);
 
 /* Put a tensor whose bytes the caller writes itself: *ret is where. The slot must be done (next
  * call) before a synchronous capture returns.
  * Errors: as cairn_put.   Ownership: the place belongs to the record.   Threads: the capturing one.
  * Blocks: never. */
-CAIRN_API int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e,
-                             struct cairn_slot *ret);
+CAIRN_API int
+cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn_slot *ret);
 
 /* The bytes of a slot are in place (rc 0), or the copy failed (rc < 0: the capture fails with it).
  * Errors: EINVAL no such open slot.   Ownership: -.   Threads: any.   Blocks: never. */
@@ -161,14 +203,16 @@ CAIRN_API int cairn_put_f64(struct cairn_writer *w, const char *path, double v);
 CAIRN_API int cairn_put_f32(struct cairn_writer *w, const char *path, float v);
 CAIRN_API int cairn_put_bool(struct cairn_writer *w, const char *path, bool v);
 CAIRN_API int cairn_put_str(struct cairn_writer *w, const char *path, const char *v);
-CAIRN_API int cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes);
+CAIRN_API int
+cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes);
 CAIRN_API int cairn_put_null(struct cairn_writer *w, const char *path);
 /* A scalar of a parameter: as the calls above, with the parameter's id in the key (an optimizer's
  * per-parameter step counter).
  * Errors, Ownership, Threads, Blocks: as cairn_put. */
 CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_t id, uint64_t v);
 
-/* ---- restore side: inside fit and get, or on a loaded record ---------------------------------- */
+/* ---- restore side: inside fit and get, or on a loaded record ----------------------------------
+ */
 
 /* Look a tensor up by its key (path; optimizer and gradients: id and path) and compare dtype, rank,
  * shape, id and trainable flag with `want`. With dst, read its bytes, verified, into dst; without
@@ -186,25 +230,31 @@ CAIRN_API int cairn_get_f64(const struct cairn_reader *r, const char *path, doub
 CAIRN_API int cairn_get_f32(const struct cairn_reader *r, const char *path, float *ret);
 CAIRN_API int cairn_get_bool(const struct cairn_reader *r, const char *path, bool *ret);
 CAIRN_API int cairn_get_str(const struct cairn_reader *r, const char *path, const char **ret);
-CAIRN_API int cairn_get_bytes(const struct cairn_reader *r, const char *path, const void **ret,
+CAIRN_API int cairn_get_bytes(const struct cairn_reader *r,
+                              const char *path,
+                              const void **ret,
                               size_t *ret_bytes);
-CAIRN_API int cairn_get_id_u64(const struct cairn_reader *r, const char *path, uint64_t id,
-                               uint64_t *ret);
+CAIRN_API int
+cairn_get_id_u64(const struct cairn_reader *r, const char *path, uint64_t id, uint64_t *ret);
 
 /* The entry at a position in key order, from 0.
  * Errors: ENOENT the end.   Ownership: pointers into the record.   Threads: one per handle.
  * Blocks: never. */
 CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret);
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------
+ */
 
 /* Save: stream the record to the daemon and wait until it is durable there (fsynced, committed).
  * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
  * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
  * lost connection is remade and the save settled until the deadline passes.
- * Errors: ENOSPC (needed and free bytes); ECONFLICT; EPOISONED; EUNKNOWN; ETIMEDOUT; ECONN; ENOTSUP;
- * ESUPERSEDED.   Ownership: takes *r on success.   Threads: one per handle.   Blocks: until durable. */
-CAIRN_API int cairn_save(struct cairn *c, struct cairn_record **r, const struct cairn_save_args *a,
+ * Errors: ENOSPC (needed and free bytes); ECONFLICT; EPOISONED; EUNKNOWN; ETIMEDOUT; ECONN;
+ * ENOTSUP; ESUPERSEDED.   Ownership: takes *r on success.   Threads: one per handle.   Blocks:
+ * until durable. */
+CAIRN_API int cairn_save(struct cairn *c,
+                         struct cairn_record **r,
+                         const struct cairn_save_args *a,
                          struct cairn_boundary *ret);
 
 /* Start a save: returns when the daemon holds the whole record (sealed: it survives this process),
@@ -212,8 +262,10 @@ CAIRN_API int cairn_save(struct cairn *c, struct cairn_record **r, const struct 
  * waited for is returned by the next call on the handle.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
  * Blocks: for the upload. */
-CAIRN_API int cairn_save_start(struct cairn *c, struct cairn_record **r,
-                               const struct cairn_save_args *a, struct cairn_pending **ret);
+CAIRN_API int cairn_save_start(struct cairn *c,
+                               struct cairn_record **r,
+                               const struct cairn_save_args *a,
+                               struct cairn_pending **ret);
 
 /* Wait for a started save; 0 ms polls. On any result but -CAIRN_EBUSY (not done yet) frees *p and
  * sets it to NULL.
@@ -224,15 +276,20 @@ CAIRN_API int cairn_save_wait(struct cairn_pending **p, int timeout_ms, struct c
 /* Ask what became of a save id (16 bytes).
  * Errors: ECONN, ETIMEDOUT, EACCES.   Ownership: -.   Threads: one per handle.   Blocks: one round
  * trip, and until saves of this run that were sealed before have ended. */
-CAIRN_API int cairn_save_find(struct cairn *c, const uint8_t *save_id, enum cairn_save_state *ret,
+CAIRN_API int cairn_save_find(struct cairn *c,
+                              const uint8_t *save_id,
+                              enum cairn_save_state *ret,
                               uint64_t *ret_seq);
 
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
  * those before it, newest first, at most `max`.
  * Errors: ENOENT none; EINVAL selector; ECONN, ETIMEDOUT, EACCES.   Ownership: caller's array.
  * Threads: one per handle.   Blocks: as cairn_save_find. */
-CAIRN_API int cairn_find(struct cairn *c, const char *selector, size_t max,
-                         struct cairn_boundary *ret, size_t *ret_count);
+CAIRN_API int cairn_find(struct cairn *c,
+                         const char *selector,
+                         size_t max,
+                         struct cairn_boundary *ret,
+                         size_t *ret_count);
 
 /* Load: fetch and verify the manifest of one boundary and pin it in the daemon; payload streams
  * later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest boundary is
@@ -240,8 +297,8 @@ CAIRN_API int cairn_find(struct cairn *c, const char *selector, size_t max,
  * Errors: ENOENT; ECORRUPT; EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
  * cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until the manifest is
  * here; timeout_ms 0: the handle's. */
-CAIRN_API int cairn_load(struct cairn *c, const char *selector, int timeout_ms,
-                         struct cairn_record **ret);
+CAIRN_API int
+cairn_load(struct cairn *c, const char *selector, int timeout_ms, struct cairn_record **ret);
 
 /* Errors: none; NULL is allowed. Returns NULL.   Ownership: frees r.   Threads: one per handle.
  * Blocks: never. */
@@ -254,7 +311,8 @@ CAIRN_API int cairn_record_info(const struct cairn_record *r, struct cairn_bound
 /* Borrow the reader of one component of a loaded record.
  * Errors: ENOENT the record has no such component; EINVAL a captured record.   Ownership: the
  * record's.   Threads: one per handle.   Blocks: never. */
-CAIRN_API int cairn_record_component(const struct cairn_record *r, enum cairn_component_id component,
+CAIRN_API int cairn_record_component(const struct cairn_record *r,
+                                     enum cairn_component_id component,
                                      const struct cairn_reader **ret);
 
 /* Name and element bits of a dtype; NULL and 0 for an unknown one (0 also for QFLOAT, OPAQUE).

@@ -2,9 +2,9 @@
  *
  * The trainer describes itself once, in a table of five components. Capture asks them in the order
  * gradients, model, optimizer, scheduler, state; it changes nothing in the trainer. Restore asks
- * every `fit` first (nothing changes), then every `get`, in the same order; it performs no optimizer
- * step, no scheduler step, no reset, no cast, no replay. Apply the restored state before the next
- * batch is consumed. */
+ * every `fit` first (nothing changes), then every `get`, in the same order; it performs no
+ * optimizer step, no scheduler step, no reset, no cast, no replay. Apply the restored state before
+ * the next batch is consumed. */
 #ifndef CAIRN_TRAINING_H
 #define CAIRN_TRAINING_H
 
@@ -21,7 +21,8 @@ struct cairn_component {
     const char *type; /* fingerprint, at most 255 bytes: restore refuses another one; NULL: "" */
     int (*put)(void *self, struct cairn_writer *w);       /* capture; NULL: an empty component */
     int (*fit)(void *self, const struct cairn_reader *r); /* restore, pass 1: look; NULL: accept */
-    int (*get)(void *self, const struct cairn_reader *r); /* restore, pass 2; NULL: nothing to read */
+    int (*get)(void *self,
+               const struct cairn_reader *r); /* restore, pass 2; NULL: nothing to read */
 };
 
 /* The weighted accumulation window. Rules: PROTOCOL.md, "Window". */
@@ -47,26 +48,29 @@ struct cairn_trainer {
     /* A counter that the trainer bumps at every update, or NULL. A capture during which it changes
      * fails with -CAIRN_ECONCURRENT and leaves nothing behind. */
     const uint64_t *generation;
-    /* Walk the floating parameters, index from 0; -CAIRN_ENOENT ends the walk. For *_with_dtypes. */
+    /* Walk the floating parameters, index from 0; -CAIRN_ENOENT ends the walk. For *_with_dtypes.
+     */
     int (*param)(void *model, uint64_t index, struct cairn_param *ret);
     /* Give a parameter the storage dtype p->dtype, keeping its value. NULL: none may differ. */
     int (*retype)(void *model, const struct cairn_param *p);
 };
 
 /* Capture a boundary into memory of the library (seed: capture, capture_with_dtypes,
- * capture_weighted, capture_weighted_with_dtypes). Talks to no daemon. The trainer may go on as soon
- * as it returns; later changes do not reach the record.
- * Errors: what a callback returned; ECONCURRENT; ESYNC a slot was left open; EWINDOW; EDTYPES one
- * (id, trainable) with two dtypes; EINVAL; EEXIST; ELIMIT; ENOMEM. On failure there is no record.
- * Ownership: *ret is saved or freed by the caller.   Threads: one per handle, and no update of the
- * trainer meanwhile.   Blocks: for one copy of the state. */
-CAIRN_API int cairn_capture(struct cairn *c, const struct cairn_trainer *t,
-                            struct cairn_record **ret);
-CAIRN_API int cairn_capture_with_dtypes(struct cairn *c, const struct cairn_trainer *t,
+ * capture_weighted, capture_weighted_with_dtypes). Talks to no daemon. The trainer may go on as
+ * soon as it returns; later changes do not reach the record. Errors: what a callback returned;
+ * ECONCURRENT; ESYNC a slot was left open; EWINDOW; EDTYPES one (id, trainable) with two dtypes;
+ * EINVAL; EEXIST; ELIMIT; ENOMEM. On failure there is no record. Ownership: *ret is saved or freed
+ * by the caller.   Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for
+ * one copy of the state. */
+CAIRN_API int
+cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
+CAIRN_API int cairn_capture_with_dtypes(struct cairn *c,
+                                        const struct cairn_trainer *t,
                                         struct cairn_record **ret);
-CAIRN_API int cairn_capture_weighted(struct cairn *c, const struct cairn_trainer *t,
-                                     struct cairn_record **ret);
-CAIRN_API int cairn_capture_weighted_with_dtypes(struct cairn *c, const struct cairn_trainer *t,
+CAIRN_API int
+cairn_capture_weighted(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
+CAIRN_API int cairn_capture_weighted_with_dtypes(struct cairn *c,
+                                                 const struct cairn_trainer *t,
                                                  struct cairn_record **ret);
 
 /* Restore a loaded record into the trainer. Which call accepts which kind:
@@ -77,16 +81,19 @@ CAIRN_API int cairn_capture_weighted_with_dtypes(struct cairn *c, const struct c
  *   cairn_restore_weighted_with_dtypes no    no       no         yes
  * Everything but rot of the payload is refused before the first `get`. When a `get` fails, the
  * targets hold a mixture: restore another boundary into them, or drop them.
- * Errors: EKIND; EMISMATCH; ENOENT an entry is missing; EDTYPES; EWINDOW; ECORRUPT; ECONN; ETIMEDOUT;
- * what a callback returned.   Ownership: r stays the caller's.   Threads: one per handle.
- * Blocks: until all payload is read. */
-CAIRN_API int cairn_restore(struct cairn *c, const struct cairn_record *r,
-                            const struct cairn_trainer *t);
-CAIRN_API int cairn_restore_with_dtypes(struct cairn *c, const struct cairn_record *r,
+ * Errors: EKIND; EMISMATCH; ENOENT an entry is missing; EDTYPES; EWINDOW; ECORRUPT; ECONN;
+ * ETIMEDOUT; what a callback returned.   Ownership: r stays the caller's.   Threads: one per
+ * handle. Blocks: until all payload is read. */
+CAIRN_API int
+cairn_restore(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
+CAIRN_API int cairn_restore_with_dtypes(struct cairn *c,
+                                        const struct cairn_record *r,
                                         const struct cairn_trainer *t);
-CAIRN_API int cairn_restore_weighted(struct cairn *c, const struct cairn_record *r,
+CAIRN_API int cairn_restore_weighted(struct cairn *c,
+                                     const struct cairn_record *r,
                                      const struct cairn_trainer *t);
-CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c, const struct cairn_record *r,
+CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c,
+                                                 const struct cairn_record *r,
                                                  const struct cairn_trainer *t);
 
 #ifdef __cplusplus

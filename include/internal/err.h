@@ -6,7 +6,6 @@
 #define INTERNAL_ERR_H
 
 #include <cairn/error.h>
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +18,8 @@ struct err {
 
 #define ERR_PRINTF(fmt_at, args_at) __attribute__((format(printf, fmt_at, args_at)))
 
-/* Set code and message; returns code, so that `return err_set(err, -CAIRN_EIO, "...")` reads well. */
+/* Set code and message; returns code, so that `return err_set(err, -CAIRN_EIO, "...")` reads well.
+ */
 int err_set(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* Put "prefix: " in front of the message; returns the code that is already in err (or code). */
 int err_wrap(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);

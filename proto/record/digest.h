@@ -20,8 +20,8 @@ struct component_digest *component_digest_free(struct component_digest *d);
 
 /* Root: the boundary's fixed fields that the trainer chose (step, save id, kind, precision, exact,
  * rank, world), then each component present in ascending order: number, type, counts, digest. */
-struct digest digest_root(const struct boundary *b, const struct component_info *infos,
-                          uint32_t count);
+struct digest
+digest_root(const struct boundary *b, const struct component_info *infos, uint32_t count);
 
 /* XXH3-64 over key then value: the trailer of every row of the store. */
 uint64_t digest_row(struct slice key, struct slice value);

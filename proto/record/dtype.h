@@ -6,12 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dtype_category { DTYPE_FLOAT, DTYPE_INT, DTYPE_UINT, DTYPE_BOOL, DTYPE_COMPLEX, DTYPE_QUANT, DTYPE_OPAQUE };
+enum dtype_category {
+    DTYPE_FLOAT,
+    DTYPE_INT,
+    DTYPE_UINT,
+    DTYPE_BOOL,
+    DTYPE_COMPLEX,
+    DTYPE_QUANT,
+    DTYPE_OPAQUE
+};
 
 struct dtype {
     uint32_t code;
     const char *name;
-    uint32_t bits; /* of one element; 0: the length is not a function of the shape (QFLOAT, OPAQUE) */
+    uint32_t
+        bits; /* of one element; 0: the length is not a function of the shape (QFLOAT, OPAQUE) */
     enum dtype_category category;
     const char *safetensors; /* NULL: none */
     const char *pytorch;     /* NULL: none */
@@ -20,9 +29,11 @@ struct dtype {
 const struct dtype *dtype_find(uint32_t code); /* NULL: unknown */
 const struct dtype *dtype_at(size_t index);    /* walk the table; NULL: end */
 const char *dtype_name(uint32_t code);         /* "?" when unknown */
-/* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0 overflows. */
+/* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0
+ * overflows. */
 bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements);
-/* Bytes of a tensor: ceil(product x bits / 8). False on overflow, unknown code or when bits is 0. */
+/* Bytes of a tensor: ceil(product x bits / 8). False on overflow, unknown code or when bits is 0.
+ */
 bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes);
 
 #endif

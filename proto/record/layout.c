@@ -158,6 +158,7 @@ static int layout_shared(
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the three places are one answer */
 int layout_place(struct layout *l,
                  uint64_t bytes,
                  bool trainable,

@@ -4,11 +4,11 @@
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
-#include "internal/limits.h"
-#include "internal/slice.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "internal/limits.h"
+#include "internal/slice.h"
 
 /* In this order on the wire and in the root digest. 1..5 are the record (always present, maybe
  * empty); 6..8 are small companions whose presence the kind decides. */
@@ -19,8 +19,10 @@ enum component {
     COMPONENT_SCHEDULER = 3,
     COMPONENT_GRADIENTS = 4,
     COMPONENT_STATE = 5,
-    COMPONENT_DTYPES = 6,   /* one u64 scalar per float parameter, id set, path "trainable"/"frozen" */
-    COMPONENT_WINDOW = 7,   /* scalars: dtype u64, loss_scale f64, microbatches u64, total_weight f64 */
+    COMPONENT_DTYPES =
+        6, /* one u64 scalar per float parameter, id set, path "trainable"/"frozen" */
+    COMPONENT_WINDOW =
+        7, /* scalars: dtype u64, loss_scale f64, microbatches u64, total_weight f64 */
     COMPONENT_CONTRACT = 8, /* kind MODEL_STATE, reserved */
     COMPONENT_NR
 };
@@ -33,8 +35,8 @@ enum entry_kind {
     ENTRY_I64 = 2, /* 8 bytes little-endian, also u64 and the bits of f64 */
     ENTRY_U64 = 3,
     ENTRY_F64 = 4,
-    ENTRY_F32 = 5, /* 4 bytes little-endian */
-    ENTRY_BOOL = 6, /* 1 byte, 0 or 1 */
+    ENTRY_F32 = 5,    /* 4 bytes little-endian */
+    ENTRY_BOOL = 6,   /* 1 byte, 0 or 1 */
     ENTRY_STRING = 7, /* UTF-8 without NUL */
     ENTRY_BYTES = 8,
     ENTRY_NULL = 9, /* no bytes */
@@ -87,7 +89,7 @@ struct component_info {
     uint64_t entry_count;
     uint64_t bytes; /* of all values */
     uint32_t chunk_count;
-    uint32_t page_count; /* manifest pages of <= 4096 entries */
+    uint32_t page_count;  /* manifest pages of <= 4096 entries */
     struct digest digest; /* canonical metadata: digest.h */
 };
 
@@ -96,7 +98,12 @@ struct label {
     struct slice value; /* UTF-8, <= 256 bytes */
 };
 
-enum precision { PRECISION_NATIVE = 0, PRECISION_FULL = 1, PRECISION_HALF = 2, PRECISION_DOUBLE = 3 };
+enum precision {
+    PRECISION_NATIVE = 0,
+    PRECISION_FULL = 1,
+    PRECISION_HALF = 2,
+    PRECISION_DOUBLE = 3
+};
 
 /* The immutable row of a boundary. BEGIN announces one (seq, created_ns, digest still empty). */
 struct boundary {
@@ -130,8 +137,8 @@ enum save_state {
     SAVE_RECEIVING = 1, /* an upload is under way */
     SAVE_SEALED = 2,    /* complete, on its way to the disk */
     SAVE_COMMITTED = 3,
-    SAVE_PRUNED = 4,    /* was committed, was removed */
-    SAVE_UNKNOWN = 5    /* a commit whose sync failed: restart and verification decide */
+    SAVE_PRUNED = 4, /* was committed, was removed */
+    SAVE_UNKNOWN = 5 /* a commit whose sync failed: restart and verification decide */
 };
 
 /* Table lookups with bounds; "?" for a number out of range. */
@@ -139,7 +146,8 @@ const char *component_name(uint32_t component); /* "model", "optimizer", ... */
 const char *entry_kind_name(uint32_t kind);     /* "tensor", "i64", ... */
 const char *precision_name(uint32_t precision);
 const char *save_state_name(uint32_t state);
-/* "plain", "dtypes", "weighted", "weighted+dtypes": static text, as record.h and the CLI show it. */
+/* "plain", "dtypes", "weighted", "weighted+dtypes": static text, as record.h and the CLI show it.
+ */
 const char *kind_name(uint32_t kind);
 
 #endif

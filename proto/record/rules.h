@@ -27,8 +27,11 @@ int rules_entry(enum component component, const struct entry *e, struct err *err
 /* Where the entry claims to lie: chunks exist, belong to its component, have the same trainable
  * flag, are packed or not as the size says, are long enough; own chunks: lengths exactly
  * ceil-split, and the digest of their digests is the entry's. */
-int rules_place(enum component component, const struct entry *e, const struct chunk *chunks,
-                uint32_t chunk_count, struct err *err);
+int rules_place(enum component component,
+                const struct entry *e,
+                const struct chunk *chunks,
+                uint32_t chunk_count,
+                struct err *err);
 
 /* One chunk by itself. */
 int rules_chunk(const struct chunk *c, uint32_t index, struct err *err);

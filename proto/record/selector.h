@@ -26,7 +26,10 @@ struct selector {
 /* The part after '@' ("" and "latest" are the newest). Errors: EINVAL naming what was expected. */
 int selector_parse(struct slice text, struct selector *ret, struct err *err);
 /* Split "USER/RUN@SEL" (each part may be missing but RUN); slices point into text. */
-int selector_split(struct slice text, struct slice *ret_user, struct slice *ret_run,
-                   struct slice *ret_selector, struct err *err);
+int selector_split(struct slice text,
+                   struct slice *ret_user,
+                   struct slice *ret_run,
+                   struct slice *ret_selector,
+                   struct err *err);
 
 #endif

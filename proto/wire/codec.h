@@ -17,37 +17,37 @@
 /* Direction and order: PROTOCOL.md. Numbers never change; gaps are reserved for arenas (32-39),
  * pins, labels and deletion (48-55), policies (20-23), events (64-67). */
 enum wire_type {
-    WIRE_HELLO = 1,    /* -> first frame of a connection */
-    WIRE_WELCOME = 2,  /* <- */
-    WIRE_ERROR = 3,    /* <- any request may be answered by it; also -> never */
-    WIRE_DONE = 4,     /* <- done, nothing to tell */
-    WIRE_PING = 5,     /* -> DONE; keeps an idle connection */
-    WIRE_RUN_OPEN = 16, /* -> RUN_INFO */
-    WIRE_RUN_INFO = 17, /* <- */
-    WIRE_RUN_LIST = 18, /* -> RUN_INFO*, DONE */
-    WIRE_RUN_DROP = 19, /* -> DONE */
-    WIRE_BEGIN = 40,   /* -> BEGUN */
-    WIRE_BEGUN = 41,   /* <- */
-    WIRE_CHUNKS = 42,  /* -> and <- chunk descriptors */
-    WIRE_ENTRIES = 43, /* -> and <- one manifest page */
-    WIRE_DATA = 44,    /* -> and <- one chunk, the only frame with payload */
-    WIRE_SEAL = 45,    /* -> COMMITTED */
-    WIRE_COMMITTED = 46, /* <- */
-    WIRE_ABORT = 47,   /* -> ends an upload or a load stream: DONE (LOADED for a load) */
-    WIRE_FIND = 56,    /* -> FOUND */
-    WIRE_FOUND = 57,   /* <- */
-    WIRE_DESCRIBE = 58, /* -> DESCRIBED; pins the boundary to the connection if asked */
-    WIRE_DESCRIBED = 59, /* <- */
-    WIRE_MANIFEST = 60, /* -> ENTRIES */
-    WIRE_CHUNK_LIST = 61, /* -> CHUNKS */
-    WIRE_CLOSE = 62,   /* -> DONE; unpins */
-    WIRE_LOAD = 68,    /* -> DATA*, LOADED */
-    WIRE_LOADED = 69,  /* <- */
-    WIRE_RELEASE = 70, /* -> credits for the load under way; no answer */
-    WIRE_VERIFY = 80,  /* -> FINDING*, VERIFIED */
-    WIRE_FINDING = 81, /* <- */
-    WIRE_VERIFIED = 82, /* <- */
-    WIRE_STATUS = 83,  /* -> STATUS_INFO */
+    WIRE_HELLO = 1,        /* -> first frame of a connection */
+    WIRE_WELCOME = 2,      /* <- */
+    WIRE_ERROR = 3,        /* <- any request may be answered by it; also -> never */
+    WIRE_DONE = 4,         /* <- done, nothing to tell */
+    WIRE_PING = 5,         /* -> DONE; keeps an idle connection */
+    WIRE_RUN_OPEN = 16,    /* -> RUN_INFO */
+    WIRE_RUN_INFO = 17,    /* <- */
+    WIRE_RUN_LIST = 18,    /* -> RUN_INFO*, DONE */
+    WIRE_RUN_DROP = 19,    /* -> DONE */
+    WIRE_BEGIN = 40,       /* -> BEGUN */
+    WIRE_BEGUN = 41,       /* <- */
+    WIRE_CHUNKS = 42,      /* -> and <- chunk descriptors */
+    WIRE_ENTRIES = 43,     /* -> and <- one manifest page */
+    WIRE_DATA = 44,        /* -> and <- one chunk, the only frame with payload */
+    WIRE_SEAL = 45,        /* -> COMMITTED */
+    WIRE_COMMITTED = 46,   /* <- */
+    WIRE_ABORT = 47,       /* -> ends an upload or a load stream: DONE (LOADED for a load) */
+    WIRE_FIND = 56,        /* -> FOUND */
+    WIRE_FOUND = 57,       /* <- */
+    WIRE_DESCRIBE = 58,    /* -> DESCRIBED; pins the boundary to the connection if asked */
+    WIRE_DESCRIBED = 59,   /* <- */
+    WIRE_MANIFEST = 60,    /* -> ENTRIES */
+    WIRE_CHUNK_LIST = 61,  /* -> CHUNKS */
+    WIRE_CLOSE = 62,       /* -> DONE; unpins */
+    WIRE_LOAD = 68,        /* -> DATA*, LOADED */
+    WIRE_LOADED = 69,      /* <- */
+    WIRE_RELEASE = 70,     /* -> credits for the load under way; no answer */
+    WIRE_VERIFY = 80,      /* -> FINDING*, VERIFIED */
+    WIRE_FINDING = 81,     /* <- */
+    WIRE_VERIFIED = 82,    /* <- */
+    WIRE_STATUS = 83,      /* -> STATUS_INFO */
     WIRE_STATUS_INFO = 84, /* <- */
 };
 
@@ -66,7 +66,7 @@ struct wire_error {
     uint32_t component;
     struct slice path;
     struct slice text; /* says what, where and what to do */
-    bool closing; /* the daemon closes the connection after this */
+    bool closing;      /* the daemon closes the connection after this */
 };
 struct wire_run_open {
     struct slice run; /* RUN, USER/RUN or UID/RUN */
@@ -172,7 +172,8 @@ struct wire_verified {
 struct wire_status_info {
     struct slice server, data_dir, io_mode, io_why; /* "direct" or "buffered", and why */
     uint64_t pid, uptime_ms, run_count, open_run_count, connection_count, upload_count;
-    uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes, committed_count, failed_count;
+    uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes, committed_count,
+        failed_count;
     const struct slice *attention; /* one sentence each: what needs a hand, what to do */
     uint32_t attention_count;
 };
@@ -215,13 +216,15 @@ struct wire_type_limits {
 /* NULL: no such type. */
 const struct wire_type_limits *wire_type_limits(uint32_t type);
 
-/* How much a bump for one message must be allowed: 24 x the message + 64 KiB. A page of the smallest
- * legal entries and a FOUND full of the smallest labels need that much beside their own bytes (16 x
- * and 21 x); what counts allow is never more than a few MiB, and hostile bytes stop at the cap. */
+/* How much a bump for one message must be allowed: 24 x the message + 64 KiB. A page of the
+ * smallest legal entries and a FOUND full of the smallest labels need that much beside their own
+ * bytes (16 x and 21 x); what counts allow is never more than a few MiB, and hostile bytes stop at
+ * the cap. */
 size_t wire_bump_cap(uint32_t message_bytes);
 
 /* Errors: EPROTO (malformed, unknown field, bad value; the text says which field), ELIMIT. */
-int wire_decode(uint32_t type, struct slice message, struct bump *bump, union wire_msg *ret, struct err *err);
+int wire_decode(
+    uint32_t type, struct slice message, struct bump *bump, union wire_msg *ret, struct err *err);
 
 /* A growable byte buffer for encoding. init with {0}. */
 struct wire_buf {
@@ -231,8 +234,12 @@ struct wire_buf {
 void wire_buf_free(struct wire_buf *b);
 /* Appends prefix + message (payload_bytes only goes into the prefix).
  * Errors: ENOMEM; EINVAL when the message is over its own limit. */
-int wire_encode(uint32_t type, uint32_t request, const union wire_msg *msg, uint64_t payload_bytes,
-                struct wire_buf *b, struct err *err);
+int wire_encode(uint32_t type,
+                uint32_t request,
+                const union wire_msg *msg,
+                uint64_t payload_bytes,
+                struct wire_buf *b,
+                struct err *err);
 /* The protobuf size of one entry inside ENTRIES, for cutting pages at LIMIT_ENTRIES_BYTES. */
 size_t wire_entry_bytes(const struct entry *e);
 /* The protobuf size of one boundary inside FOUND, for stopping at the limit of the message. */

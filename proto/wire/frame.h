@@ -4,14 +4,14 @@
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
-#include "internal/err.h"
-
 #include <stdint.h>
+
+#include "internal/err.h"
 
 #define FRAME_PREFIX_BYTES 24u
 
 struct frame {
-    uint16_t type; /* enum wire_type */
+    uint16_t type;  /* enum wire_type */
     uint16_t flags; /* none defined: must be 0 */
     uint32_t request;
     uint32_t message_bytes;

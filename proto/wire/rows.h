@@ -47,12 +47,21 @@ struct row_run {
 };
 
 int row_boundary_encode(const struct row_boundary *r, struct wire_buf *b, struct err *err);
-int row_boundary_decode(struct slice s, struct bump *bump, struct row_boundary *ret, struct err *err);
+int row_boundary_decode(struct slice s,
+                        struct bump *bump,
+                        struct row_boundary *ret,
+                        struct err *err);
 int row_component_encode(const struct row_component *r, struct wire_buf *b, struct err *err);
-int row_component_decode(struct slice s, struct bump *bump, struct row_component *ret, struct err *err);
+int row_component_decode(struct slice s,
+                         struct bump *bump,
+                         struct row_component *ret,
+                         struct err *err);
 /* `component`, pages 1..: the same message as an ENTRIES frame. */
 int row_entries_encode(const struct wire_entries *r, struct wire_buf *b, struct err *err);
-int row_entries_decode(struct slice s, struct bump *bump, struct wire_entries *ret, struct err *err);
+int row_entries_decode(struct slice s,
+                       struct bump *bump,
+                       struct wire_entries *ret,
+                       struct err *err);
 int row_chunk_encode(const struct row_chunk *r, struct wire_buf *b, struct err *err);
 int row_chunk_decode(struct slice s, struct bump *bump, struct row_chunk *ret, struct err *err);
 int row_save_encode(const struct row_save *r, struct wire_buf *b, struct err *err);

@@ -1,11 +1,6 @@
 /* Disks as they are: which way of writing each file system gets, and what happens when one is full,
- * before a save, in its middle and at its commit. The mounts are made by support/mounts.sh; a missing
- * one is a failure. */
-#include "support/case.h"
-#include "support/daemon.h"
-#include "support/hold.h"
-#include "support/sample.h"
-
+ * before a save, in its middle and at its commit. The mounts are made by support/mounts.sh; a
+ * missing one is a failure. */
 #include <cairn/admin.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +10,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/case.h"
+#include "support/daemon.h"
+#include "support/hold.h"
+#include "support/sample.h"
 
 enum { MIB = 1 << 20, WAIT_MS = 60000 };
 
@@ -33,7 +33,8 @@ static void disk_dir(const char *fs, char ret[static TMP_PATH_BYTES])
     cr_assert_not_null(mkdtemp(ret), "%s: %s", ret, strerror(errno));
 }
 
-/* ---- which way ------------------------------------------------------------------------------------ */
+/* ---- which way
+ * ------------------------------------------------------------------------------------ */
 
 static void check_mode(const char *fs, const char *mode)
 {
@@ -69,7 +70,8 @@ CASE(disks, status_says_how_it_writes, .timeout = 120)
     check_mode("tmpfs", "buffered");
 }
 
-/* ---- full ------------------------------------------------------------------------------------------ */
+/* ---- full
+ * ------------------------------------------------------------------------------------------ */
 
 struct full {
     char dir[TMP_PATH_BYTES], ballast[TMP_PATH_BYTES + 16];
@@ -84,9 +86,11 @@ static void full_init(struct full *f)
     (void)snprintf(f->ballast, sizeof f->ballast, "%s/ballast", f->dir);
     daemon_init(&f->d, f->dir);
     f->d.args[0] = "--reserve-bytes=0";
-    sample_init(&f->small, (struct sample_tensors){ .count = 4, .tensor_bytes = 8 * MIB },
+    sample_init(&f->small,
+                (struct sample_tensors){ .count = 4, .tensor_bytes = 8 * MIB },
                 (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
-    sample_init(&f->large, (struct sample_tensors){ .count = 40, .tensor_bytes = 8 * MIB },
+    sample_init(&f->large,
+                (struct sample_tensors){ .count = 40, .tensor_bytes = 8 * MIB },
                 (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
     sample_fill(&f->large, 99);
 }
@@ -151,7 +155,8 @@ static void check_numbers(const char *text)
     while (at > text && at[-1] >= '0' && at[-1] <= '9') {
         at--;
     }
-    cr_assert_eq(sscanf(at, "%llu bytes are needed, %llu are free", &needed, &there), 2, "'%s'", text);
+    cr_assert_eq(
+        sscanf(at, "%llu bytes are needed, %llu are free", &needed, &there), 2, "'%s'", text);
     cr_assert_geq(needed, 320ull * MIB);
     cr_assert_lt(there, 160ull * MIB);
 }

@@ -1,11 +1,5 @@
 /* Peers that break the rules, each while another trainer saves and loads: they are answered or
  * dropped with a reason in the log, nothing of theirs stays, and the other one notices nothing. */
-#include "support/case.h"
-#include "support/daemon.h"
-#include "support/peer.h"
-
-#include "record/digest.h"
-
 #include <cairn/training.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,9 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/digest.h"
+#include "support/case.h"
+#include "support/daemon.h"
+#include "support/peer.h"
+
 enum { WAIT_MS = 20000, TENSOR_BYTES = 9 << 20 };
 
-/* ---- the well-behaved trainer ---------------------------------------------------------------------- */
+/* ---- the well-behaved trainer
+ * ---------------------------------------------------------------------- */
 
 struct good {
     uint8_t *tensor;
@@ -25,8 +25,9 @@ struct good {
 };
 
 static const uint64_t good_shape[] = { TENSOR_BYTES };
-static const struct cairn_entry good_entry = { .path = "w", .dtype = CAIRN_U8, .rank = 1,
-                                               .shape = good_shape };
+static const struct cairn_entry good_entry = {
+    .path = "w", .dtype = CAIRN_U8, .rank = 1, .shape = good_shape
+};
 
 static int good_put(void *self, struct cairn_writer *w)
 {
@@ -73,7 +74,10 @@ static void good_run(const char *socket_path, int stop)
         r = cairn_record_free(r);
         struct digest after = digest_bytes(g.tensor, TENSOR_BYTES);
         if (rc < 0 || !digest_equal(&before, &after)) {
-            (void)fprintf(stderr, "the good trainer, round %llu: %d %s\n", (unsigned long long)g.round, rc,
+            (void)fprintf(stderr,
+                          "the good trainer, round %llu: %d %s\n",
+                          (unsigned long long)g.round,
+                          rc,
                           cairn_error(c));
             _exit(1);
         }
@@ -81,13 +85,14 @@ static void good_run(const char *socket_path, int stop)
     _exit(rc == 0 ? 0 : 1);
 }
 
-/* ---- the attacks ------------------------------------------------------------------------------------ */
+/* ---- the attacks
+ * ------------------------------------------------------------------------------------ */
 
 struct attack {
     const char *name;
     void (*run)(struct peer_client *p);
     bool greeted;
-    int code;           /* of the ERROR that answers; 0: dropped without a word */
+    int code; /* of the ERROR that answers; 0: dropped without a word */
     bool closes;
     const char *logged; /* what the daemon's log must say */
 };
@@ -116,13 +121,16 @@ static void attack_magic(struct peer_client *p)
 
 static void attack_huge_message(struct peer_client *p)
 {
-    send_prefix(p, &(struct frame){ .type = WIRE_BEGIN, .request = 7, .message_bytes = 0xfffffff0u });
+    send_prefix(p,
+                &(struct frame){ .type = WIRE_BEGIN, .request = 7, .message_bytes = 0xfffffff0u });
 }
 
 static void attack_huge_payload(struct peer_client *p)
 {
-    send_prefix(p, &(struct frame){ .type = WIRE_DATA, .request = 7, .message_bytes = 2,
-                                    .payload_bytes = UINT64_MAX / 2 });
+    send_prefix(
+        p,
+        &(struct frame){
+            .type = WIRE_DATA, .request = 7, .message_bytes = 2, .payload_bytes = UINT64_MAX / 2 });
 }
 
 static void attack_no_hello(struct peer_client *p)
@@ -146,7 +154,8 @@ static void attack_answer(struct peer_client *p)
 static void attack_bad_message(struct peer_client *p)
 {
     static const uint8_t junk[] = { 0xff, 0xff, 0xff, 0xff, 0xff };
-    send_prefix(p, &(struct frame){ .type = WIRE_RUN_OPEN, .request = 7, .message_bytes = sizeof junk });
+    send_prefix(
+        p, &(struct frame){ .type = WIRE_RUN_OPEN, .request = 7, .message_bytes = sizeof junk });
     (void)peer_send_raw(p, junk, sizeof junk);
 }
 
@@ -154,7 +163,8 @@ static void attack_bad_message(struct peer_client *p)
 static void attack_trickle(struct peer_client *p)
 {
     uint8_t prefix[FRAME_PREFIX_BYTES];
-    frame_encode(&(struct frame){ .type = WIRE_RUN_OPEN, .request = 7, .message_bytes = 60000 }, prefix);
+    frame_encode(&(struct frame){ .type = WIRE_RUN_OPEN, .request = 7, .message_bytes = 60000 },
+                 prefix);
     bool open = peer_send_raw(p, prefix, sizeof prefix);
     for (int i = 0; open && i < 1000 && !wait_input(p->fd, 20); i++) {
         open = peer_send_raw(p, "\n", 1);
@@ -220,7 +230,12 @@ static const struct attack attacks[] = {
     { "stop in mid-upload", attack_stop, true, CAIRN_ETIMEDOUT, false, "no progress" },
     { "stop inside a chunk", attack_stop_in_data, true, CAIRN_ETIMEDOUT, false, "no progress" },
     { "wrong chunk", attack_wrong_chunk, true, CAIRN_EPROTO, false, "expected chunk 0" },
-    { "wrong digest", attack_wrong_digest, true, CAIRN_ECORRUPT, false, "does not match its digest" },
+    { "wrong digest",
+      attack_wrong_digest,
+      true,
+      CAIRN_ECORRUPT,
+      false,
+      "does not match its digest" },
     { "early SEAL", attack_early_seal, true, CAIRN_EPROTO, false, "SEAL after 0 of 1" },
     { "hang up inside a chunk", attack_hang_up, true, 0, true, "upload aborted" },
 };
@@ -260,12 +275,14 @@ static void evil_settle(const struct daemon *d)
 {
     struct peer_client p;
     struct frame f = { 0 };
-    union wire_msg msg = { .find = { .run = slice_str("evil"), .by_save_id = true, .save_id = { 9 } } };
+    union wire_msg msg = { .find = {
+                               .run = slice_str("evil"), .by_save_id = true, .save_id = { 9 } } };
     uint64_t end = now_ns() + (uint64_t)WAIT_MS * 1000000;
     peer_connect(&p, d->socket);
     peer_hello(&p);
     do {
-        msg.find = (struct wire_find){ .run = slice_str("evil"), .by_save_id = true, .save_id = { 9 } };
+        msg.find =
+            (struct wire_find){ .run = slice_str("evil"), .by_save_id = true, .save_id = { 9 } };
         (void)peer_send(&p, WIRE_FIND, 8, &msg, (struct slice){ 0 });
         cr_assert(peer_recv(&p, WAIT_MS, &f, &msg));
     } while (f.type == WIRE_FOUND && evil_files(d) > 0 && now_ns() < end);
@@ -285,9 +302,18 @@ static void attack_run(const struct daemon *d, const struct attack *a)
     a->run(&p);
     bool answered = peer_recv(&p, WAIT_MS, &f, &msg);
     if (a->code != 0) {
-        cr_assert(answered && f.type == WIRE_ERROR, "%s: answered %d, type %u", a->name, answered, f.type);
-        cr_assert_eq(msg.error.code, (uint32_t)a->code, "%s: code %u: %.*s", a->name, msg.error.code,
-                     (int)msg.error.text.bytes, (const char *)msg.error.text.data);
+        cr_assert(answered && f.type == WIRE_ERROR,
+                  "%s: answered %d, type %u",
+                  a->name,
+                  answered,
+                  f.type);
+        cr_assert_eq(msg.error.code,
+                     (uint32_t)a->code,
+                     "%s: code %u: %.*s",
+                     a->name,
+                     msg.error.code,
+                     (int)msg.error.text.bytes,
+                     (const char *)msg.error.text.data);
         cr_assert_eq(msg.error.closing, a->closes, "%s: closing %d", a->name, msg.error.closing);
     } else {
         cr_assert_not(answered, "%s: answered with type %u", a->name, f.type);

@@ -1,16 +1,16 @@
-/* Runs at a real daemon: many of them in turn, several boundaries of one under way at once, trainers
- * that replace each other, and an orderly stop in the middle of it all. */
-#include "support/case.h"
-#include "support/daemon.h"
-#include "support/hold.h"
-#include "support/peer.h"
-#include "support/sample.h"
-
+/* Runs at a real daemon: many of them in turn, several boundaries of one under way at once,
+ * trainers that replace each other, and an orderly stop in the middle of it all. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/case.h"
+#include "support/daemon.h"
+#include "support/hold.h"
+#include "support/peer.h"
+#include "support/sample.h"
 
 enum { RUNS = 300, WAIT_MS = 30000 };
 
@@ -24,7 +24,8 @@ static void runs_init(struct runs *r)
 {
     tmp_make("runs", r->dir);
     daemon_init(&r->d, r->dir);
-    sample_init(&r->sample, (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
+    sample_init(&r->sample,
+                (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
                 (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
 }
 
@@ -77,7 +78,8 @@ CASE(runs, three_hundred_in_turn, .timeout = 240)
                 cr_assert_eq(sample_save(&r.sample, c, NULL), 0, "%s: %s", name, cairn_error(c));
             } else {
                 sample_clear(&r.sample);
-                cr_assert_eq(sample_load(&r.sample, c, "latest"), 0, "%s: %s", name, cairn_error(c));
+                cr_assert_eq(
+                    sample_load(&r.sample, c, "latest"), 0, "%s: %s", name, cairn_error(c));
                 cr_assert(sample_is(&r.sample, i + 1));
             }
             (void)cairn_close(c);
@@ -87,14 +89,17 @@ CASE(runs, three_hundred_in_turn, .timeout = 240)
             most_threads = threads > most_threads ? threads : most_threads;
         }
     }
-    (void)printf("%d runs, 16 open at a time: at most %d descriptors, %d threads\n", RUNS, most_fds,
+    (void)printf("%d runs, 16 open at a time: at most %d descriptors, %d threads\n",
+                 RUNS,
+                 most_fds,
                  most_threads);
     cr_assert_lt(most_fds, 200);
     cr_assert_lt(most_threads, 64);
     runs_fini(&r);
 }
 
-/* ---- several boundaries of one run under way --------------------------------------------------------- */
+/* ---- several boundaries of one run under way
+ * --------------------------------------------------------- */
 
 struct saver {
     struct runs *runs;
@@ -116,7 +121,8 @@ static void saver_start(struct saver *s, struct runs *r, uint64_t seed)
 {
     s->runs = r;
     s->c = runs_open(r, "shared");
-    sample_init(&s->sample, (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
+    sample_init(&s->sample,
+                (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
                 (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
     sample_fill(&s->sample, seed);
     cr_assert_eq(pthread_create(&s->thread, NULL, saver_main, s), 0);
@@ -130,7 +136,8 @@ static void saver_end(struct saver *s)
     sample_fini(&s->sample);
 }
 
-/* An upload that was begun first and goes nowhere: who came later waits for it, but not for ever. */
+/* An upload that was begun first and goes nowhere: who came later waits for it, but not for ever.
+ */
 CASE(runs, a_later_save_waits_for_an_earlier_one_and_passes_it_when_it_fails, .timeout = 60)
 {
     struct runs r;
@@ -184,7 +191,8 @@ CASE(runs, a_new_process_supersedes_an_unsealed_upload, .timeout = 60)
     c = runs_open(&r, "shared");
     sample_fill(&r.sample, 6);
     cr_assert_eq(sample_save(&r.sample, c, NULL), 0, "%s", cairn_error(c));
-    cr_assert_lt(now_ns() - start_ns, 10000000000u, "the save waited for the upload that it replaces");
+    cr_assert_lt(
+        now_ns() - start_ns, 10000000000u, "the save waited for the upload that it replaces");
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert_eq(status, 0, "the replaced process was not told");
     (void)cairn_close(c);
@@ -250,7 +258,10 @@ CASE(runs, an_orderly_stop_ends_the_commit_in_flight, .timeout = 60)
     proc_signal(&r.d.proc, SIGTERM);
     cr_assert(peer_recv(&p, WAIT_MS, &f, &msg));
     cr_assert_eq(f.type, WIRE_ERROR);
-    cr_assert_eq(msg.error.code, CAIRN_ECANCELED, "%.*s", (int)msg.error.text.bytes,
+    cr_assert_eq(msg.error.code,
+                 CAIRN_ECANCELED,
+                 "%.*s",
+                 (int)msg.error.text.bytes,
                  (const char *)msg.error.text.data);
     cr_assert_not(proc_wait(&r.d.proc, 0), "it stopped before its commit had ended");
     hold_release(&h);

@@ -151,8 +151,9 @@ void peer_begin(struct peer_client *p, const char *run, uint8_t id)
     if (zeros == NULL) {
         peer_die("peer: begin");
     }
-    const struct chunk chunk = { COMPONENT_MODEL, CHUNK_PACKED, PEER_CHUNK_BYTES,
-                                 digest_bytes(zeros, PEER_CHUNK_BYTES) };
+    const struct chunk chunk = {
+        COMPONENT_MODEL, CHUNK_PACKED, PEER_CHUNK_BYTES, digest_bytes(zeros, PEER_CHUNK_BYTES)
+    };
     free(zeros);
     for (uint32_t i = 0; i < 5; i++) {
         infos[i].component = (enum component)(i + 1);
@@ -170,7 +171,10 @@ void peer_begin(struct peer_client *p, const char *run, uint8_t id)
                                                    .components = infos } };
     (void)peer_send(p, WIRE_BEGIN, PEER_UPLOAD, &msg, (struct slice){ 0 });
     if (!peer_recv(p, 20000, &f, &msg) || f.type != WIRE_BEGUN) {
-        (void)fprintf(stderr, "peer: no BEGUN but type %u: %.*s\n", f.type, (int)msg.error.text.bytes,
+        (void)fprintf(stderr,
+                      "peer: no BEGUN but type %u: %.*s\n",
+                      f.type,
+                      (int)msg.error.text.bytes,
                       (const char *)msg.error.text.data);
         abort();
     }

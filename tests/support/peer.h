@@ -23,8 +23,8 @@ bool peer_send(struct peer_client *p,
                uint32_t request,
                const union wire_msg *msg,
                struct slice payload);
-/* BEGIN of a part with one packed model chunk of 1 MiB of zeros (request 7), and CHUNKS for it; waits for
- * BEGUN. The save id begins with `id`. */
+/* BEGIN of a part with one packed model chunk of 1 MiB of zeros (request 7), and CHUNKS for it;
+ * waits for BEGUN. The save id begins with `id`. */
 enum { PEER_CHUNK_BYTES = 1 << 20, PEER_UPLOAD = 7 };
 void peer_begin(struct peer_client *p, const char *run, uint8_t id);
 /* The next frame; payload is read and dropped. False: closed, or nothing within timeout_ms. */

@@ -1,5 +1,5 @@
 /* consumer.c: the least a program does with cairn; there is no daemon at this socket, and that is
- * what it expects to be told. C and C++ both compile it. */
+ * what it expects to be told. */
 #include <cairn/admin.h>
 #include <cairn/training.h>
 #include <stdio.h>

@@ -39,9 +39,10 @@ void plain_failed(bool fatal, const char *file, int line, const char *what, cons
 static _Noreturn void plain_child(const struct plain_test *test)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a runner that CTest killed leaves no child behind */
-    struct itimerval limit = { .it_value.tv_sec = (time_t)test->timeout };
-    limit.it_value.tv_usec =
-        (suseconds_t)((test->timeout - (double)limit.it_value.tv_sec) * 1000000);
+    /* The sanitizer is slow: a test has five times the time that it asks for. */
+    double seconds = 5 * test->timeout;
+    struct itimerval limit = { .it_value.tv_sec = (time_t)seconds };
+    limit.it_value.tv_usec = (suseconds_t)((seconds - (double)limit.it_value.tv_sec) * 1000000);
     (void)setitimer(ITIMER_REAL, &limit, NULL);
     if (test->init != NULL) {
         test->init();

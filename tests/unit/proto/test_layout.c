@@ -73,8 +73,8 @@ CASE(layout, own_chunks)
     cr_assert_eq(b.region, 4 * MIB);
     cr_assert_eq(c.region, 12 * MIB);
     cr_assert_eq(layout_chunk_at(l, 3)->region_offset, 20 * MIB);
-    cr_assert_eq(d.region, 20 * MIB + 4096);
-    cr_assert_eq(layout_region_bytes(l), 40 * MIB + 2 * 4096);
+    cr_assert_eq(d.region, 20 * MIB + 4 * KIB);
+    cr_assert_eq(layout_region_bytes(l), 40 * MIB + 8 * KIB);
     cr_assert_eq(layout_stored_bytes(l), layout_region_bytes(l));
     (void)layout_free(l);
 }

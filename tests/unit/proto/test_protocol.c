@@ -152,7 +152,7 @@ static void dump_message(struct dump *d, const ProtobufCMessage *message)
         cr_assert_lt(depth, 3);
         struct dump_level *below = &levels[++depth];
         *below = (struct dump_level){ .message = NULL };
-        memcpy(&below->message, at, sizeof below->message);
+        memcpy(&below->message, at, sizeof(void *));
         (void)snprintf(below->prefix, sizeof below->prefix, "%.120s.", name);
     }
 }

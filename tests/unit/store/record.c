@@ -242,7 +242,7 @@ void rec_build(struct rec *r)
     for (size_t i = 0; i < sizeof rec_put_order / sizeof rec_put_order[0]; i++) {
         count += rec_pack(r, rec_put_order[i], places + count);
     }
-    size_t bytes = (size_t)round_up_u64(layout_region_bytes(r->layout) + 1, LIMIT_CHUNK_BYTES);
+    size_t bytes = (size_t)round_up_u64(layout_region_bytes(r->layout) + 1, LIMIT_PAGE_BYTES);
     cr_assert_eq(posix_memalign((void **)&r->region, LIMIT_PAGE_BYTES, bytes), 0);
     memset(r->region, 0, bytes);
     rec_fill(r, places, count);

@@ -261,8 +261,8 @@ CASE(rows, lost_meta_or_database_is_corrupt)
     fix_remove(&f);
 }
 
-/* ---- a lost key never looks like "no such boundary"
- * ---------------------------------------------- */
+/* ---- a lost key is not a lost boundary ---------------------------------------------------------
+ */
 
 CASE(rows, lost_index_rows_are_made_up_for)
 {

@@ -1,6 +1,7 @@
 /* Many runs, much metadata, many threads, and copies made from outside while a run is written. */
 #include <dirent.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +190,7 @@ struct writer {
     struct st_run *run;
     atomic_bool stop;
     atomic_ulong saved;
+    sem_t each; /* posted after every save */
     int rc;
 };
 
@@ -204,6 +206,7 @@ static void *writer_main(void *arg)
             (void)fprintf(stderr, "writer: %s\n", err.msg);
         }
         atomic_fetch_add(&w->saved, 1);
+        (void)sem_post(&w->each);
     }
     return NULL;
 }
@@ -260,11 +263,11 @@ CASE(many, copies_made_while_writing_are_whole)
         fix_close(&copies[i]);
     }
     struct writer w = { .run = f.run };
+    cr_assert_eq(sem_init(&w.each, 0, 0), 0);
     cr_assert_eq(pthread_create(&thread, NULL, writer_main, &w), 0);
     for (unsigned i = 0; i < 3; i++) {
-        unsigned long saved = atomic_load(&w.saved);
-        while (atomic_load(&w.saved) < saved + 3) { /* bounded by the test's own time limit */
-            (void)usleep(100);
+        for (unsigned saves = 0; saves < 3; saves++) {
+            cr_assert_eq(sem_wait(&w.each), 0);
         }
         fix_path(&copies[i], "", path);
         path[strlen(path) - 1] = '\0';
@@ -272,6 +275,7 @@ CASE(many, copies_made_while_writing_are_whole)
     }
     atomic_store(&w.stop, true);
     cr_assert_eq(pthread_join(thread, NULL), 0);
+    cr_assert_eq(sem_destroy(&w.each), 0);
     cr_assert_eq(w.rc, 0);
     fix_close(&f);
     fix_fsck_clean(&f);
