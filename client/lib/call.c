@@ -11,8 +11,7 @@
 /* A daemon that dies of what it is asked for must not be asked for ever. */
 #define CALL_LOSSES 16
 
-/* ---- losing a connection
- * ------------------------------------------------------------------------------ */
+/* ---- losing a connection ---- */
 
 void cl_drop(struct cairn *c)
 {
@@ -58,8 +57,7 @@ int cl_unexpected(struct cairn *c, const struct frame *f, const char *during)
     return rc;
 }
 
-/* ---- receiving
- * ------------------------------------------------------------------------------------------ */
+/* ---- receiving ---- */
 
 static int call_grow(struct cairn *c, size_t bytes)
 {
@@ -185,8 +183,7 @@ int cl_payload(struct cairn *c, void *dst, uint64_t bytes)
     return tp_recv(c->fd, dst, bytes, &c->deadline, &c->err) < 0 ? cl_lose(c) : 0;
 }
 
-/* ---- sending
- * -------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 uint32_t cl_next_request(struct cairn *c)
 {
@@ -238,8 +235,7 @@ int cl_send_payload(struct cairn *c, uint32_t request, uint32_t chunk, const str
     return call_send(c, iov, 2);
 }
 
-/* ---- connecting
- * ------------------------------------------------------------------------------------------ */
+/* ---- connecting ---- */
 
 static int call_greet(struct cairn *c)
 {

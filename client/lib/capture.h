@@ -60,8 +60,7 @@ int capture_collect(struct capture *cap,
 int capture_end(struct capture *cap, uint32_t kind, struct cairn_record **ret);
 void capture_abort(struct capture *cap);
 
-/* ---- inside (pack.c, writer.c, slot.c)
- * ------------------------------------------------------------ */
+/* ---- inside (pack.c, writer.c, slot.c) ---- */
 
 /* Put the bytes of an entry where they belong and digest them. Errors: ELIMIT, ENOMEM. */
 int pack_put(struct capture *cap, struct entry *e, const void *data);

@@ -60,8 +60,7 @@ dtypes_next(struct cairn *c, const struct cairn_trainer *t, uint64_t index, stru
     return 1;
 }
 
-/* ---- capture
- * ---------------------------------------------------------------------------------------- */
+/* ---- capture ---- */
 
 struct dtypes_walk {
     struct cairn *c;
@@ -137,8 +136,7 @@ int dtypes_capture(struct capture *cap, const struct cairn_trainer *t)
     return rc < 0 ? rc : dtypes_merge(reader, &cap->c->err);
 }
 
-/* ---- restore
- * ----------------------------------------------------------------------------------------- */
+/* ---- restore ---- */
 
 static int dtypes_check_record(const struct cairn_reader *reader, struct err *err)
 {

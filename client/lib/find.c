@@ -103,7 +103,9 @@ static int find_all(struct cairn *c,
         if (rc < 0) {
             return rc;
         }
-        if (found->count < LIMIT_FIND || count == max) {
+        /* A page may be short because its boundaries are large: only one with no news is the end.
+         */
+        if (count == max || found->count <= again || ret[count - 1].parent_seq == 0) {
             *ret_count = count;
             return 0;
         }

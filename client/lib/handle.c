@@ -17,8 +17,7 @@
 #define HANDLE_TIMEOUT_MS 60000
 #define HANDLE_SOCKET "/run/cairn/cairnd.sock"
 
-/* ---- every handle of the process
- * ------------------------------------------------------------------ */
+/* ---- every handle of the process ---- */
 
 static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t handle_once = PTHREAD_ONCE_INIT;
@@ -75,8 +74,7 @@ static void handle_unlink(struct cairn *c)
     (void)pthread_mutex_unlock(&handle_lock);
 }
 
-/* ---- open
- * ------------------------------------------------------------------------------------------- */
+/* ---- open ---- */
 
 static struct cairn *handle_new(const char *socket_path, const char *run)
 {
@@ -199,8 +197,7 @@ int cairn_admin_run(struct cairn *c, const char *run)
     return 0;
 }
 
-/* ---- at the start of every call
- * ---------------------------------------------------------------------- */
+/* ---- at the start of every call ---- */
 
 struct err *cl_err(struct cairn *c)
 {

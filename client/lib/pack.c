@@ -88,8 +88,7 @@ static int pack_put_own(struct capture *cap, struct entry *e, const uint8_t *fro
     return pack_own_digest(cap, e);
 }
 
-/* ---- shared chunks
- * ------------------------------------------------------------------------------- */
+/* ---- shared chunks ---- */
 
 static int pack_mark_late(struct capture *cap, uint32_t index)
 {

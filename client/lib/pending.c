@@ -9,8 +9,7 @@
 
 #include "lib/call.h"
 
-/* ---- the list, oldest first
- * ------------------------------------------------------------------------------ */
+/* ---- the list, oldest first ---- */
 
 static void pending_link(struct cairn *c, struct cairn_pending *p)
 {
@@ -38,8 +37,7 @@ static void pending_free(struct cairn_pending *p)
     free(p);
 }
 
-/* ---- how they end
- * ------------------------------------------------------------------------------------------- */
+/* ---- how they end ---- */
 
 static void pending_end(struct cairn_pending *p)
 {

@@ -27,8 +27,7 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
     return -CAIRN_ENOENT;
 }
 
-/* ---- tensors
- * --------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 struct reader_text {
     char text[200];
@@ -156,8 +155,7 @@ int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_en
     return 0;
 }
 
-/* ---- scalars
- * --------------------------------------------------------------------------------------- */
+/* ---- scalars ---- */
 
 static int reader_scalar(const struct cairn_reader *r, const struct entry *key, struct slice *ret)
 {

@@ -87,8 +87,7 @@ static struct stream_buf *stream_take_buf(struct stream *s)
     return best;
 }
 
-/* ---- ending a stream
- * ---------------------------------------------------------------------------------------------- */
+/* ---- ending a stream ---- */
 
 enum stream_left { STREAM_MORE, STREAM_ABORTED, STREAM_CROSSED };
 

@@ -4,8 +4,7 @@
 
 #include "lib/capture.h"
 
-/* ---- dtypes.c: the record of storage dtypes (PROTOCOL.md, "Dtype record")
- * ------------------------ */
+/* ---- dtypes.c: the record of storage dtypes (PROTOCOL.md, "Dtype record") ---- */
 
 /* Walk the trainer's parameters into component DTYPES. Errors: EDTYPES, EINVAL, the walk's. */
 int dtypes_capture(struct capture *cap, const struct cairn_trainer *t);
@@ -14,8 +13,7 @@ int dtypes_capture(struct capture *cap, const struct cairn_trainer *t);
 int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
 int dtypes_apply(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
 
-/* ---- window.c: the weighted accumulation window (PROTOCOL.md, "Window")
- * -------------------------- */
+/* ---- window.c: the weighted accumulation window (PROTOCOL.md, "Window") ---- */
 
 /* The window by itself. Errors: EWINDOW. */
 int window_check(const struct cairn_window *w, struct err *err);
@@ -28,8 +26,7 @@ int window_capture(struct capture *cap, const struct cairn_window *w);
 /* Read it out of a record. Errors: EWINDOW. */
 int window_read(const struct cairn_record *r, struct cairn_window *ret, struct err *err);
 
-/* ---- ties.c
- * ----------------------------------------------------------------------------------------- */
+/* ---- ties.c ---- */
 
 /* Several paths of the model may share an id; then they are one parameter, per trainable flag.
  * Errors: EINVAL, ENOMEM. */

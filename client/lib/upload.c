@@ -13,8 +13,7 @@
 #include "record/digest.h"
 #include "record/rules.h"
 
-/* ---- what the caller chose
- * ------------------------------------------------------------------------------- */
+/* ---- what the caller chose ---- */
 
 static int upload_labels(struct cairn *c, struct cairn_record *r, const char *const *texts)
 {
@@ -73,8 +72,7 @@ int upload_prepare(struct cairn *c, struct cairn_record *r, const struct cairn_s
     return rc < 0 ? err_wrap(&c->err, rc, "save") : 0;
 }
 
-/* ---- the manifest
- * ------------------------------------------------------------------------------------------- */
+/* ---- the manifest ---- */
 
 #define UPLOAD_CHUNKS_PER_FRAME 256u /* on the stack; the limit is LIMIT_CHUNKS_PER_PAGE */
 

@@ -55,8 +55,7 @@ static bool window_same_shape(const struct entry *a, const struct entry *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* ---- gradients against the model
- * ----------------------------------------------------------------- */
+/* ---- gradients against the model ---- */
 
 struct window_ids {
     const struct entry **entries; /* of the model, with an id, ascending by it */
@@ -149,8 +148,7 @@ int window_check_gradients(const struct cairn_window *w,
     return rc;
 }
 
-/* ---- in a record
- * ------------------------------------------------------------------------------------ */
+/* ---- in a record ---- */
 
 static int window_put(void *self, struct cairn_writer *w)
 {

@@ -108,8 +108,7 @@ static int writer_append(struct cairn_writer *w, const struct entry *e)
     return 0;
 }
 
-/* ---- tensors
- * --------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 /* Before its bytes are anywhere. */
 static int writer_check_tensor(struct cairn_writer *w, struct entry *e)
@@ -178,8 +177,7 @@ int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct c
     return writer_fail(w, rc, &entry);
 }
 
-/* ---- scalars
- * --------------------------------------------------------------------------------------- */
+/* ---- scalars ---- */
 
 int writer_scalar(struct cairn_writer *w, const struct entry *scalar)
 {

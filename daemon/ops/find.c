@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+enum { FIND_FRAME_BYTES = 64 }; /* what protobuf puts around a boundary, and around all */
+
 #include "ops/ops_int.h"
 
 static int find_select(struct query *q, uint64_t *ret_seq)
@@ -13,15 +15,32 @@ static int find_select(struct query *q, uint64_t *ret_seq)
 /* ---- FIND
  * ---------------------------------------------------------------------------------------- */
 
+/* As many of them as one FOUND holds, one at least: labels can make boundaries large. */
+static uint32_t find_cut(const struct boundary *boundaries, uint32_t count)
+{
+    const size_t most = wire_type_limits(WIRE_FOUND)->message_max_bytes - FIND_FRAME_BYTES;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += wire_boundary_bytes(&boundaries[i]) + FIND_FRAME_BYTES;
+        if (bytes > most && i > 0) {
+            return i;
+        }
+    }
+    return count;
+}
+
 static int find_work(struct query *q)
 {
+    struct wire_found *found = &q->msg.found;
     uint64_t seq = 0;
     int rc = find_select(q, &seq);
-    if (rc < 0) {
-        return rc;
+    if (rc == 0) {
+        rc = st_list(q->run->st, seq, q->max, &q->bump, &found->boundaries, &found->count, &q->err);
     }
-    return st_list(
-        q->run->st, seq, q->max, &q->bump, &q->msg.found.boundaries, &q->msg.found.count, &q->err);
+    if (rc == 0) {
+        found->count = find_cut(found->boundaries, found->count);
+    }
+    return rc;
 }
 
 static void find_reply(struct query *q)

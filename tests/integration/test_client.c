@@ -57,7 +57,7 @@ static void site_check(struct site *s, const char *selector)
     cr_assert_eq(cairn_load(s->c, selector, 0, &r), 0, "%s", cairn_error(s->c));
     cr_assert_eq(cairn_restore(s->c, r, &other.t), 0, "%s", cairn_error(s->c));
     cr_assert_null(job_differs(&s->job, &other), "%s", job_differs(&s->job, &other));
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
 }
 
@@ -79,7 +79,7 @@ CASE(client, every_dtype_is_bytes, .timeout = 120)
                 box_add_opaque(&s.job.model, path, dtype, sizes[k]);
             } else {
                 uint64_t elements = sizes[k] * 8 / cairn_dtype_bits(dtype) + 1;
-                (void)box_add(&s.job.model, path, dtype, CAIRN_HAS_ID, dtype, 1, &elements, dtype);
+                (void)BOX_ADD(&s.job.model, path, dtype, CAIRN_HAS_ID, dtype, 1, &elements, dtype);
             }
             count++;
         }
@@ -108,9 +108,9 @@ CASE(client, every_shape_is_itself)
     const struct cairn_reader *reader = NULL;
     site_up(&s);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        (void)box_add(
+        (void)BOX_ADD(
             &s.job.model, shapes[i].path, 0, 0, CAIRN_F32, shapes[i].rank, shapes[i].shape, i);
-        (void)box_add(&s.job.optimizer,
+        (void)BOX_ADD(&s.job.optimizer,
                       shapes[i].path,
                       i,
                       CAIRN_HAS_ID,
@@ -135,7 +135,7 @@ CASE(client, every_shape_is_itself)
                          shapes[k].path);
         }
     }
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     site_down(&s);
 }
 
@@ -169,14 +169,14 @@ CASE(client, awkward_names_are_names)
     struct site s;
     site_up(&s);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)box_add(&s.job.model, names[i], i, CAIRN_HAS_ID, CAIRN_U8, 1, one, i);
-        (void)box_add(&s.job.state, names[i], 0, 0, CAIRN_U8, 1, one, i + 100);
+        (void)BOX_ADD(&s.job.model, names[i], i, CAIRN_HAS_ID, CAIRN_U8, 1, one, i);
+        (void)BOX_ADD(&s.job.state, names[i], 0, 0, CAIRN_U8, 1, one, i + 100);
     }
     for (size_t bytes = 4000; bytes <= 4096; bytes += 96) {
         memset(big, 'x', bytes);
         big[bytes] = '\0';
-        (void)box_add(&s.job.model, big, bytes, CAIRN_HAS_ID, CAIRN_U8, 1, one, 7);
-        (void)box_add(&s.job.optimizer, big, UINT64_MAX, CAIRN_HAS_ID, CAIRN_U8, 1, one, bytes);
+        (void)BOX_ADD(&s.job.model, big, bytes, CAIRN_HAS_ID, CAIRN_U8, 1, one, 7);
+        (void)BOX_ADD(&s.job.optimizer, big, UINT64_MAX, CAIRN_HAS_ID, CAIRN_U8, 1, one, bytes);
     }
     site_save(&s, 1, NULL);
     site_check(&s, "latest");
@@ -192,7 +192,7 @@ CASE(client, a_hundred_thousand_small_tensors, .timeout = 180)
     for (uint64_t i = 0; i < 100000; i++) {
         char path[64];
         (void)snprintf(path, sizeof path, "block.%llu.weight", (unsigned long long)i);
-        (void)box_add(
+        (void)BOX_ADD(
             &s.job.model, path, i, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 1, shape, i);
     }
     site_save(&s, 1, &b);
@@ -284,10 +284,10 @@ static void check_bits(const struct cairn_reader *r)
         float f32 = 0;
         (void)snprintf(path, sizeof path, "f64.%zu", i);
         cr_assert_eq(cairn_get_f64(r, path, &f64), 0);
-        cr_assert_eq(memcmp(&f64, &bits64[i], sizeof f64), 0, "%s", path);
+        cr_assert(same_bits(&f64, &bits64[i], sizeof f64), "%s", path);
         (void)snprintf(path, sizeof path, "f32.%zu", i);
         cr_assert_eq(cairn_get_f32(r, path, &f32), 0);
-        cr_assert_eq(memcmp(&f32, &bits32[i], sizeof f32), 0, "%s", path);
+        cr_assert(same_bits(&f32, &bits32[i], sizeof f32), "%s", path);
     }
 }
 
@@ -355,12 +355,11 @@ CASE(client, bits_and_scalars_are_kept)
     cr_assert(cairn_get_id_u64(reader, "time", UINT64_MAX, &u64) == 0 && u64 == UINT64_MAX);
     cr_assert(cairn_get_u64(reader, "time", &u64) == 0 && u64 == 5);
     cr_assert_eq(cairn_get_id_u64(reader, "time", 1, &u64), -CAIRN_ENOENT);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     site_down(&s);
 }
 
-/* ---- kinds, and a daemon that dies
- * ----------------------------------------------------------------------------- */
+/* ---- kinds, and a daemon that dies ---- */
 
 typedef int (*capture_fn)(struct cairn *c,
                           const struct cairn_trainer *t,
@@ -406,7 +405,7 @@ CASE(client, every_kind_comes_back_after_the_daemon_was_killed)
         cr_assert_null(job_differs(&s.job, &other), "%s", job_differs(&s.job, &other));
         cr_assert_eq(other.params[0].dtype, (i & 1) != 0 ? CAIRN_F32 : CAIRN_F64);
         cr_assert_eq(other.window.microbatches, (i & 2) != 0 ? 3 : 77);
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
         job_fini(&other);
     }
     site_down(&s);
@@ -427,7 +426,7 @@ CASE(client, a_restore_and_a_started_save_survive_the_daemon, .timeout = 120)
     for (uint64_t i = 0; i < 20; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "layer.%02llu", (unsigned long long)i);
-        (void)box_add(&s.job.model, path, i, CAIRN_HAS_ID, CAIRN_U8, 1, &bytes, i);
+        (void)BOX_ADD(&s.job.model, path, i, CAIRN_HAS_ID, CAIRN_U8, 1, &bytes, i);
     }
     site_save(&s, 1, NULL);
     cr_assert_eq(cairn_capture(s.c, &s.job.t, &captured), 0);
@@ -451,7 +450,7 @@ CASE(client, a_restore_and_a_started_save_survive_the_daemon, .timeout = 120)
         cr_assert_eq(cairn_get(reader, &t->entry, dst), 0, "%zu: %s", i, cairn_error(s.c));
         cr_assert_eq(memcmp(dst, t->data, bytes), 0, "%s", t->path);
     }
-    loaded = cairn_record_free(loaded);
+    (void)cairn_record_free(loaded);
     free(dst);
     site_down(&s);
 }
@@ -488,6 +487,6 @@ CASE(client, the_administrators_calls_answer)
     cr_assert_eq(cairn_run_drop(admin), 0, "%s", cairn_error(admin));
     struct cairn_record *r = NULL;
     cr_assert_eq(cairn_load(s.c, "latest", 0, &r), -CAIRN_ENOENT);
-    admin = cairn_close(admin);
+    (void)cairn_close(admin);
     site_down(&s);
 }

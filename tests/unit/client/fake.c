@@ -12,8 +12,7 @@
 
 #include "fake_int.h"
 
-/* ---- dispatch
- * ------------------------------------------------------------------------------------------ */
+/* ---- dispatch ---- */
 
 static struct fake_fault *fake_fault_of(struct fake *f, uint32_t type, unsigned nth)
 {
@@ -26,103 +25,122 @@ static struct fake_fault *fake_fault_of(struct fake *f, uint32_t type, unsigned 
     return NULL;
 }
 
-static void fake_upload_part(struct fake *f,
-                             struct fake_conn *c,
-                             const struct frame *fr,
-                             struct slice message,
-                             uint8_t *payload,
-                             union wire_msg *msg,
-                             enum fake_act act)
+static void fake_keep_chunk(struct fake_boundary *b, const struct fake_in *in)
 {
-    if (fr->request == c->ignored_request) {
+    b->chunk_bytes[b->chunk_count] = (uint32_t)in->frame.payload_bytes;
+    b->chunks[b->chunk_count] = malloc(in->frame.payload_bytes);
+    memcpy(b->chunks[b->chunk_count++], in->payload, in->frame.payload_bytes);
+}
+
+static void fake_upload_part(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    if (in->frame.request == c->ignored_request) {
         return;
     }
-    if (c->upload == NULL || c->upload_request != fr->request) {
+    if (c->upload == NULL || c->upload_request != in->frame.request) {
         fake_bad(f, c, "a part of no upload");
-    } else if (fr->type == WIRE_SEAL) {
-        fake_seal(f, c, fr->request, msg, act);
-    } else if (fr->type != WIRE_DATA) {
-        fake_store_frame(c->upload, fr->type, message);
-    } else if (msg->data.chunk != c->upload->chunk_count) {
+    } else if (in->frame.type == WIRE_SEAL) {
+        fake_seal(f, c, in->frame.request, &in->msg, in->act);
+    } else if (in->frame.type != WIRE_DATA) {
+        fake_store_frame(c->upload, in->frame.type, in->message);
+    } else if (in->msg.data.chunk != c->upload->chunk_count) {
         fake_bad(f, c, "DATA out of order");
     } else {
-        struct fake_boundary *b = c->upload;
-        b->chunk_bytes[b->chunk_count] = (uint32_t)fr->payload_bytes;
-        b->chunks[b->chunk_count] = malloc(fr->payload_bytes);
-        memcpy(b->chunks[b->chunk_count++], payload, fr->payload_bytes);
+        fake_keep_chunk(c->upload, in);
     }
 }
 
-static void fake_dispatch(struct fake *f,
-                          struct fake_conn *c,
-                          const struct frame *fr,
-                          struct slice message,
-                          uint8_t *payload,
-                          union wire_msg *msg,
-                          enum fake_act act)
+static void fake_hello(struct fake *f, struct fake_conn *c, struct fake_in *in)
 {
-    union wire_msg none = { 0 };
-    switch (fr->type) {
-    case WIRE_HELLO:
-        fake_reply(f,
-                   c,
-                   WIRE_WELCOME,
-                   fr->request,
-                   (union wire_msg){ .welcome = { .version = WIRE_VERSION_MAX,
-                                                  .server = slice_str("fake"),
-                                                  .chunk_bytes = LIMIT_CHUNK_BYTES,
-                                                  .entries_per_page = LIMIT_ENTRIES_PER_PAGE,
-                                                  .window_chunks = LIMIT_WINDOW_CHUNKS,
-                                                  .idle_ms = 30000 } });
-        break;
-    case WIRE_RUN_OPEN:
-        fake_reply(f,
-                   c,
-                   WIRE_RUN_INFO,
-                   fr->request,
-                   (union wire_msg){ .run_info = { .run = msg->run_open.run } });
-        break;
-    case WIRE_BEGIN:
-        if (c->loading || c->held != NULL) {
-            fake_bad(f, c, "BEGIN during another transfer");
-        } else {
-            fake_begin(f, c, fr->request, msg);
-        }
-        break;
-    case WIRE_CHUNKS:
-    case WIRE_ENTRIES:
-    case WIRE_DATA:
-    case WIRE_SEAL:
-        fake_upload_part(f, c, fr, message, payload, msg, act);
-        break;
-    case WIRE_FIND:
-        fake_find(f, c, fr->request, &msg->find);
-        break;
-    case WIRE_DESCRIBE:
-        fake_describe(f, c, fr->request, &msg->describe);
-        break;
-    case WIRE_MANIFEST:
-        fake_page(f, c, fr->request, WIRE_ENTRIES, msg);
-        break;
-    case WIRE_CHUNK_LIST:
-        fake_page(f, c, fr->request, WIRE_CHUNKS, msg);
-        break;
-    case WIRE_LOAD:
-        fake_load(f, c, fr->request, &msg->load);
-        break;
-    case WIRE_RELEASE:
-        c->load_credits += msg->release.credits;
-        fake_pump(f, c);
-        break;
-    case WIRE_ABORT:
-        fake_abort(f, c, fr->request);
-        break;
-    case WIRE_CLOSE:
-        c->pinned = NULL;
-        fake_reply(f, c, WIRE_DONE, fr->request, none);
-        break;
-    default:
+    union wire_msg msg = { .welcome = { .version = WIRE_VERSION_MAX,
+                                        .server = slice_str("fake"),
+                                        .chunk_bytes = LIMIT_CHUNK_BYTES,
+                                        .entries_per_page = LIMIT_ENTRIES_PER_PAGE,
+                                        .window_chunks = LIMIT_WINDOW_CHUNKS,
+                                        .idle_ms = 30000 } };
+    fake_reply(f, c, WIRE_WELCOME, in->frame.request, msg);
+}
+
+static void fake_run_open(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    union wire_msg msg = { .run_info = { .run = in->msg.run_open.run } };
+    fake_reply(f, c, WIRE_RUN_INFO, in->frame.request, msg);
+}
+
+static void fake_op_begin(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    if (c->loading || c->held != NULL) {
+        fake_bad(f, c, "BEGIN during another transfer");
+    } else {
+        fake_begin(f, c, in->frame.request, &in->msg);
+    }
+}
+
+static void fake_op_find(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_find(f, c, in->frame.request, &in->msg.find);
+}
+
+static void fake_op_describe(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_describe(f, c, in->frame.request, &in->msg.describe);
+}
+
+static void fake_op_manifest(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_page(f, c, in->frame.request, WIRE_ENTRIES, &in->msg);
+}
+
+static void fake_op_chunk_list(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_page(f, c, in->frame.request, WIRE_CHUNKS, &in->msg);
+}
+
+static void fake_op_load(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_load(f, c, in->frame.request, &in->msg.load);
+}
+
+static void fake_op_release(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    c->load_credits += in->msg.release.credits;
+    fake_pump(f, c);
+}
+
+static void fake_op_abort(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_abort(f, c, in->frame.request);
+}
+
+static void fake_op_close(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    c->pinned = NULL;
+    fake_reply(f, c, WIRE_DONE, in->frame.request, (union wire_msg){ 0 });
+}
+
+static void fake_dispatch(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    static void (*const ops[FAKE_TYPES])(struct fake *, struct fake_conn *, struct fake_in *) = {
+        [WIRE_HELLO] = fake_hello,
+        [WIRE_RUN_OPEN] = fake_run_open,
+        [WIRE_BEGIN] = fake_op_begin,
+        [WIRE_CHUNKS] = fake_upload_part,
+        [WIRE_ENTRIES] = fake_upload_part,
+        [WIRE_DATA] = fake_upload_part,
+        [WIRE_SEAL] = fake_upload_part,
+        [WIRE_FIND] = fake_op_find,
+        [WIRE_DESCRIBE] = fake_op_describe,
+        [WIRE_MANIFEST] = fake_op_manifest,
+        [WIRE_CHUNK_LIST] = fake_op_chunk_list,
+        [WIRE_LOAD] = fake_op_load,
+        [WIRE_RELEASE] = fake_op_release,
+        [WIRE_ABORT] = fake_op_abort,
+        [WIRE_CLOSE] = fake_op_close,
+    };
+    if (in->frame.type >= FAKE_TYPES || ops[in->frame.type] == NULL) {
         fake_bad(f, c, "a frame that it does not know");
+    } else {
+        ops[in->frame.type](f, c, in);
     }
 }
 
@@ -158,51 +176,55 @@ static bool fake_misbehave(struct fake *f,
     }
 }
 
+static void fake_take(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    struct err err = { 0 };
+    bump_reset(&f->bump);
+    if (wire_decode(in->frame.type, in->message, &f->bump, &in->msg, &err) < 0) {
+        fake_bad(f, c, err.msg);
+        return;
+    }
+    unsigned nth = ++f->seen[in->frame.type];
+    const struct fake_fault *fault = fake_fault_of(f, in->frame.type, nth);
+    in->act = fault == NULL ? FAKE_NOTHING : fault->act;
+    if (fault == NULL || !fake_misbehave(f, c, &in->frame, fault)) {
+        fake_dispatch(f, c, in);
+    }
+}
+
+static void fake_gone(struct fake_conn *c)
+{
+    fake_boundary_free(c->upload);
+    fake_close(c);
+}
+
 static void fake_frame(struct fake *f, struct fake_conn *c)
 {
     uint8_t prefix[FRAME_PREFIX_BYTES];
-    struct frame fr;
+    struct fake_in in = { .act = FAKE_NOTHING };
     struct err err = { 0 };
-    union wire_msg msg;
     if (!fake_read(c->fd, prefix, sizeof prefix)) {
-        fake_boundary_free(c->upload);
-        fake_close(c);
+        fake_gone(c);
         return;
     }
-    if (frame_decode(prefix, &fr, &err) < 0) {
+    if (frame_decode(prefix, &in.frame, &err) < 0) {
         fake_bad(f, c, err.msg);
         return;
     }
-    uint8_t *message = malloc(fr.message_bytes + 1);
-    uint8_t *payload = malloc(fr.payload_bytes + 1);
-    bool whole =
-        fake_read(c->fd, message, fr.message_bytes) && fake_read(c->fd, payload, fr.payload_bytes);
-    bump_reset(&f->bump);
-    if (!whole) {
-        fake_boundary_free(c->upload);
-        fake_close(c);
-    } else if (wire_decode(fr.type, slice_of(message, fr.message_bytes), &f->bump, &msg, &err) <
-               0) {
-        fake_bad(f, c, err.msg);
+    uint8_t *message = malloc(in.frame.message_bytes + 1);
+    in.payload = malloc(in.frame.payload_bytes + 1);
+    if (fake_read(c->fd, message, in.frame.message_bytes) &&
+        fake_read(c->fd, in.payload, in.frame.payload_bytes)) {
+        in.message = slice_of(message, in.frame.message_bytes);
+        fake_take(f, c, &in);
     } else {
-        unsigned nth = ++f->seen[fr.type];
-        const struct fake_fault *fault = fake_fault_of(f, fr.type, nth);
-        if (fault == NULL || !fake_misbehave(f, c, &fr, fault)) {
-            fake_dispatch(f,
-                          c,
-                          &fr,
-                          slice_of(message, fr.message_bytes),
-                          payload,
-                          &msg,
-                          fault == NULL ? FAKE_NOTHING : fault->act);
-        }
+        fake_gone(c);
     }
     free(message);
-    free(payload);
+    free(in.payload);
 }
 
-/* ---- the thread
- * ----------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 static void fake_accept(struct fake *f)
 {
@@ -235,6 +257,28 @@ static void fake_release_held(struct fake *f)
     (void)!write(f->released_fd, &one, sizeof one);
 }
 
+/* False: the test wants it to end. */
+static bool fake_woken(struct fake *f)
+{
+    uint64_t word = 0;
+    (void)!read(f->wake_fd, &word, sizeof word);
+    if (!atomic_load(&f->release)) {
+        return false;
+    }
+    atomic_store(&f->release, false);
+    fake_release_held(f);
+    return true;
+}
+
+static void fake_serve(struct fake *f, const struct pollfd *fds)
+{
+    for (int i = 0; i < FAKE_CONNS; i++) {
+        if (fds[i].revents != 0 && f->conns[i].fd == fds[i].fd) {
+            fake_frame(f, &f->conns[i]);
+        }
+    }
+}
+
 static void *fake_main(void *arg)
 {
     struct fake *f = arg;
@@ -247,23 +291,13 @@ static void *fake_main(void *arg)
         if (poll(fds, FAKE_CONNS + 2, -1) < 0) {
             continue;
         }
-        if (fds[0].revents != 0) {
-            uint64_t word = 0;
-            (void)!read(f->wake_fd, &word, sizeof word);
-            if (!atomic_load(&f->release)) {
-                return NULL;
-            }
-            atomic_store(&f->release, false);
-            fake_release_held(f);
+        if (fds[0].revents != 0 && !fake_woken(f)) {
+            return NULL;
         }
         if (fds[1].revents != 0) {
             fake_accept(f);
         }
-        for (int i = 0; i < FAKE_CONNS; i++) {
-            if (fds[i + 2].revents != 0 && f->conns[i].fd == fds[i + 2].fd) {
-                fake_frame(f, &f->conns[i]);
-            }
-        }
+        fake_serve(f, fds + 2);
     }
 }
 

@@ -4,6 +4,15 @@
 
 #include "fake.h"
 
+/* One frame that came, and what the fault list says about it. */
+struct fake_in {
+    struct frame frame;
+    struct slice message;
+    uint8_t *payload;
+    union wire_msg msg;
+    enum fake_act act;
+};
+
 bool fake_read(int fd, void *dst, size_t bytes);
 bool fake_write(int fd, const void *src, size_t bytes);
 void fake_close(struct fake_conn *c);

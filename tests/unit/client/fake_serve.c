@@ -12,8 +12,7 @@
 
 #include "fake_int.h"
 
-/* ---- frames
- * ---------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 bool fake_read(int fd, void *dst, size_t bytes)
 {
@@ -53,20 +52,18 @@ void fake_close(struct fake_conn *c)
 
 static void fake_send(struct fake *f,
                       struct fake_conn *c,
-                      uint32_t type,
-                      uint32_t request,
+                      const struct frame *fr,
                       union wire_msg *msg,
-                      uint8_t *payload,
-                      uint64_t payload_bytes)
+                      uint8_t *payload)
 {
     struct err err = { 0 };
     if (f->mangle != NULL) {
-        f->mangle(f, type, msg, payload);
+        f->mangle(f, fr->type, msg, payload);
     }
     f->out.bytes = 0;
-    if (wire_encode(type, request, msg, payload_bytes, &f->out, &err) < 0 ||
+    if (wire_encode(fr->type, fr->request, msg, fr->payload_bytes, &f->out, &err) < 0 ||
         !fake_write(c->fd, f->out.data, f->out.bytes) ||
-        (payload_bytes > 0 && !fake_write(c->fd, payload, payload_bytes))) {
+        !fake_write(c->fd, payload, fr->payload_bytes)) {
         fake_close(c);
     }
 }
@@ -74,7 +71,8 @@ static void fake_send(struct fake *f,
 void fake_reply(
     struct fake *f, struct fake_conn *c, uint32_t type, uint32_t request, union wire_msg msg)
 {
-    fake_send(f, c, type, request, &msg, NULL, 0);
+    struct frame fr = { .type = (uint16_t)type, .request = request };
+    fake_send(f, c, &fr, &msg, NULL);
 }
 
 void fake_refuse(struct fake *f, struct fake_conn *c, uint32_t request, int code, bool closing)
@@ -100,8 +98,7 @@ void fake_bad(struct fake *f, struct fake_conn *c, const char *why)
     fake_close(c);
 }
 
-/* ---- what is stored
- * ---------------------------------------------------------------------------------- */
+/* ---- what is stored ---- */
 
 void fake_boundary_free(struct fake_boundary *b)
 {
@@ -160,18 +157,17 @@ static struct fake_boundary *fake_by_id(struct fake *f, const uint8_t id[16])
 static struct fake_boundary *fake_select(struct fake *f, struct slice selector)
 {
     char text[64] = { 0 };
-    unsigned long long seq = 0;
     memcpy(
         text, selector.bytes == 0 ? "" : selector.data, selector.bytes < 63 ? selector.bytes : 63);
-    if (sscanf(text, "seq:%llu", &seq) == 1) {
+    if (strncmp(text, "seq:", 4) == 0) {
+        uint64_t seq = strtoull(text + 4, NULL, 10);
         bool there = seq >= 1 && seq <= f->count && !f->boundaries[seq - 1]->removed;
         return there ? f->boundaries[seq - 1] : NULL;
     }
     return fake_newest(f);
 }
 
-/* ---- saving
- * ------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 void fake_begin(struct fake *f, struct fake_conn *c, uint32_t request, union wire_msg *msg)
 {
@@ -244,8 +240,7 @@ void fake_seal(
     }
 }
 
-/* ---- loading
- * ------------------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 void fake_find(struct fake *f, struct fake_conn *c, uint32_t request, const struct wire_find *find)
 {
@@ -313,7 +308,10 @@ void fake_pump(struct fake *f, struct fake_conn *c)
         uint8_t *copy = malloc(c->pinned->chunk_bytes[i]);
         memcpy(copy, c->pinned->chunks[i], c->pinned->chunk_bytes[i]);
         union wire_msg msg = { .data = { .chunk = i } };
-        fake_send(f, c, WIRE_DATA, c->load_request, &msg, copy, c->pinned->chunk_bytes[i]);
+        struct frame fr = { .type = WIRE_DATA,
+                            .request = c->load_request,
+                            .payload_bytes = c->pinned->chunk_bytes[i] };
+        fake_send(f, c, &fr, &msg, copy);
         free(copy);
     }
     if (c->loading && c->load_next == c->load_end) {

@@ -50,7 +50,7 @@ void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes)
     for (size_t i = 0; i < count; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "layer.%03zu", i);
-        (void)box_add(
+        (void)BOX_ADD(
             &g->job.model, path, 1000 + i, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_U8, 1, &bytes, i);
     }
 }
@@ -63,6 +63,6 @@ void ground_check_newest(struct ground *g)
     cr_assert_eq(cairn_load(g->c, "latest", 0, &r), 0, "%s", cairn_error(g->c));
     cr_assert_eq(cairn_restore(g->c, r, &other.t), 0, "%s", cairn_error(g->c));
     cr_assert_null(job_differs(&g->job, &other), "%s", job_differs(&g->job, &other));
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
 }

@@ -156,37 +156,30 @@ static uint64_t tensor_bytes(uint32_t dtype, uint32_t rank, const uint64_t *shap
     return (elements * cairn_dtype_bits(dtype) + 7) / 8;
 }
 
-struct tensor *box_add(struct box *b,
-                       const char *path,
-                       uint64_t id,
-                       uint32_t flags,
-                       uint32_t dtype,
-                       uint32_t rank,
-                       const uint64_t *shape,
-                       uint64_t seed)
+struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed)
 {
     struct tensor *t = calloc(1, sizeof *t);
     b->tensors = realloc(b->tensors, (b->count + 1) * sizeof(struct tensor *));
     b->tensors[b->count++] = t;
-    t->path = strdup(path);
-    for (uint32_t i = 0; i < rank; i++) {
-        t->shape[i] = shape[i];
+    t->path = strdup(e->path);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        t->shape[i] = e->shape[i];
     }
-    t->bytes = tensor_bytes(dtype, rank, shape);
+    t->bytes = tensor_bytes(e->dtype, e->rank, e->shape);
     t->data = calloc(t->bytes + 1, 1);
     bytes_fill(t->data, t->bytes, seed);
-    for (uint64_t i = 0; dtype == CAIRN_BOOL && i < t->bytes; i++) {
+    for (uint64_t i = 0; e->dtype == CAIRN_BOOL && i < t->bytes; i++) {
         t->data[i] &= 1;
     }
-    t->entry = (struct cairn_entry){
-        .path = t->path, .id = id, .flags = flags, .dtype = dtype, .rank = rank, .shape = t->shape
-    };
+    t->entry = *e;
+    t->entry.path = t->path;
+    t->entry.shape = t->shape;
     return t;
 }
 
 void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes)
 {
-    struct tensor *t = box_add(b, path, 0, 0, dtype, 1, &bytes, 0);
+    struct tensor *t = BOX_ADD(b, path, 0, 0, dtype, 1, &bytes, 0);
     free(t->data);
     t->data = malloc(bytes);
     t->bytes = bytes;
@@ -200,12 +193,12 @@ void job_fill(struct job *j, uint64_t seed)
     static const uint64_t bias[] = { 10 };
     static const uint64_t table[] = { 200, 300 };
     const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;
-    (void)box_add(&j->model, "fc.weight", 7, both, CAIRN_F32, 2, weight, seed + 1);
-    (void)box_add(&j->model, "fc.bias", 8, both, CAIRN_F32, 1, bias, seed + 2);
-    (void)box_add(&j->model, "table", 9, CAIRN_HAS_ID, CAIRN_F32, 2, table, seed + 3);
-    (void)box_add(&j->gradients, "weight", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 4);
-    (void)box_add(&j->optimizer, "moment_1", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 5);
-    (void)box_add(&j->optimizer, "moment_2", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 6);
+    (void)BOX_ADD(&j->model, "fc.weight", 7, both, CAIRN_F32, 2, weight, seed + 1);
+    (void)BOX_ADD(&j->model, "fc.bias", 8, both, CAIRN_F32, 1, bias, seed + 2);
+    (void)BOX_ADD(&j->model, "table", 9, CAIRN_HAS_ID, CAIRN_F32, 2, table, seed + 3);
+    (void)BOX_ADD(&j->gradients, "weight", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 4);
+    (void)BOX_ADD(&j->optimizer, "moment_1", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 5);
+    (void)BOX_ADD(&j->optimizer, "moment_2", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 6);
     j->scheduler.counter = seed + 7;
     j->state.counter = seed + 8;
     j->window = (struct cairn_window){
@@ -230,13 +223,18 @@ void job_like(struct job *j, const struct job *other)
                 memset(job_box(j, k)->tensors[i]->data, 0xee, e->bytes);
                 continue;
             }
-            (void)box_add(
+            (void)BOX_ADD(
                 job_box(j, k), e->path, e->id, e->flags, e->dtype, e->rank, e->shape, 999 + i);
         }
     }
     memcpy(j->params, other->params, sizeof j->params);
     j->param_count = other->param_count;
     j->window.microbatches = 77;
+}
+
+bool same_bits(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
 }
 
 const char *job_differs(const struct job *a, const struct job *b)

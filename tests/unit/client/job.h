@@ -52,18 +52,22 @@ void job_fill(struct job *j, uint64_t seed);
 void job_like(struct job *j, const struct job *other);
 
 /* A tensor with bytes from the seed. Its data is box->tensors[box->count - 1]. */
-struct tensor *box_add(struct box *b,
-                       const char *path,
-                       uint64_t id,
-                       uint32_t flags,
-                       uint32_t dtype,
-                       uint32_t rank,
-                       const uint64_t *shape,
-                       uint64_t seed);
+struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed);
+#define BOX_ADD(box, name, param, bits, type, dims, sizes, seed)                                   \
+    box_add((box),                                                                                 \
+            &(struct cairn_entry){ .path = (name),                                                 \
+                                   .id = (param),                                                  \
+                                   .flags = (bits),                                                \
+                                   .dtype = (type),                                                \
+                                   .rank = (dims),                                                 \
+                                   .shape = (sizes) },                                             \
+            (seed))
 /* One of a dtype whose length does not follow from its shape. */
 void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes);
 void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed);
 
+/* To the bit, whatever the type: NaNs, padding and all. */
+bool same_bits(const void *a, const void *b, size_t bytes);
 /* What differs first, as text; NULL: nothing. */
 const char *job_differs(const struct job *a, const struct job *b);
 

@@ -57,7 +57,7 @@ CASE(load, entries_come_in_key_order)
     cr_assert_eq(info.entry_count, 4);
     cr_assert_eq(info.chunk_count, 2);
     cr_assert_eq(cairn_record_component_info(r, CAIRN_CONTRACT, &info), -CAIRN_ENOENT);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 
@@ -109,12 +109,11 @@ CASE(load, get_compares_and_says_both_sides)
     cr_assert_eq(cairn_get(reader, &wrong[0], NULL), 0);
     wrong[0].id = 8;
     cr_assert_eq(cairn_get(reader, &wrong[0], NULL), -CAIRN_ENOENT, "the id is in the key here");
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 
-/* ---- lost connections
- * ------------------------------------------------------------------------------------- */
+/* ---- lost connections ---- */
 
 CASE(load, survives_a_connection_lost_anywhere, .timeout = 120)
 {
@@ -146,13 +145,12 @@ CASE(load, a_boundary_removed_in_mid_restore_is_pruned_not_missing)
     g.fake.boundaries[0]->removed = true;
     g.fake.faults[0] = (struct fake_fault){ WIRE_RELEASE, 1, FAKE_CLOSE, 0 };
     cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_EPRUNED, "%s", cairn_error(g.c));
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
 
-/* ---- order of reading
- * ------------------------------------------------------------------------------------- */
+/* ---- order of reading ---- */
 
 CASE(load, reads_in_any_order)
 {
@@ -182,7 +180,7 @@ CASE(load, reads_in_any_order)
         cr_assert_eq(memcmp(dst, t->data, t->bytes), 0);
     }
     free(dst);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 
@@ -221,7 +219,7 @@ CASE(load, two_records_take_turns)
     cr_assert_eq(counter, 99);
     free(dst);
     r[0] = cairn_record_free(r[0]);
-    r[1] = cairn_record_free(r[1]);
+    (void)cairn_record_free(r[1]);
     ground_down(&g);
 }
 
@@ -239,7 +237,7 @@ CASE(load, a_record_outlives_its_handle_but_for_its_payload)
     struct tensor *t = g.job.model.tensors[3];
     cr_assert_eq(cairn_get(reader, &t->entry, t->data), -CAIRN_ECONN);
     cr_assert_eq(cairn_get_u64(reader, "nothing", &counter), -CAIRN_ENOENT);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 
@@ -248,111 +246,63 @@ CASE(load, a_record_outlives_its_handle_but_for_its_payload)
  */
 
 /* Each changes one thing of what the fake sends; knob says which. */
-static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload)
+static void mangle_row(unsigned knob, struct boundary *b)
 {
     static struct component_info infos[COMPONENT_NR];
+    memcpy(infos, b->components, b->component_count * sizeof *infos);
+    b->components = infos;
+    b->step += knob == 1;
+    b->kind ^= knob == 2 ? CAIRN_KIND_DTYPES : 0;
+    b->root.byte[0] ^= knob == 3;
+    infos[0].digest.byte[3] ^= knob == 4;
+    infos[0].entry_count -= knob == 5;
+    b->entry_count -= knob == 5;
+    infos[0].type = knob == 6 ? slice_str("other") : infos[0].type;
+    b->component_count -= knob == 7;
+    b->save_id[0] ^= knob == 8;
+    b->chunk_count -= knob == 9;
+    infos[1].bytes += knob == 10;
+    infos[2].bytes -= knob == 10;
+}
+
+static void mangle_entries(unsigned knob, struct wire_entries *page)
+{
     static struct entry entries[LIMIT_ENTRIES_PER_PAGE];
+    memcpy(entries, page->entries, page->count * sizeof *entries);
+    page->entries = entries;
+    entries[1].dtype = knob == 20 ? CAIRN_I32 : entries[1].dtype;
+    entries[1].id += knob == 21;
+    entries[1].flags ^= knob == 22 ? CAIRN_TRAINABLE : 0;
+    page->count -= knob == 23;
+    entries[1] = knob == 24 ? entries[2] : entries[1];
+    entries[2].offset_bytes += knob == 25 ? 64 : 0;
+    entries[3].digest.byte[0] ^= knob == 26;
+    entries[2].first_chunk += knob == 27;
+    entries[0].value = knob == 28 ? slice_of("\1\2\3\4\5\6\7", 8) : entries[0].value;
+}
+
+static void mangle_chunks(unsigned knob, struct wire_chunks *page)
+{
     static struct chunk chunks[LIMIT_CHUNKS_PER_PAGE];
-    struct boundary *b = &msg->described.boundary;
+    memcpy(chunks, page->chunks, page->count * sizeof *chunks);
+    page->chunks = chunks;
+    chunks[0].digest.byte[0] ^= knob == 40;
+    chunks[2].bytes -= knob == 41 ? 64 : 0;
+    chunks[2].component = knob == 42 ? COMPONENT_OPTIMIZER : chunks[2].component;
+    page->count -= knob == 43;
+}
+
+static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload)
+{
     if (type == WIRE_DESCRIBED) {
-        memcpy(infos, b->components, b->component_count * sizeof *infos);
-        b->components = infos;
-        switch (f->knob) {
-        case 1:
-            b->step++;
-            break;
-        case 2:
-            b->kind ^= CAIRN_KIND_DTYPES;
-            break;
-        case 3:
-            b->root.byte[0] ^= 1;
-            break;
-        case 4:
-            infos[0].digest.byte[3] ^= 1;
-            break;
-        case 5:
-            infos[0].entry_count--;
-            b->entry_count--;
-            break;
-        case 6:
-            infos[0].type = slice_str("other");
-            break;
-        case 7:
-            b->component_count--;
-            break;
-        case 8:
-            b->save_id[0] ^= 1;
-            break;
-        case 9:
-            b->chunk_count--;
-            break;
-        case 10:
-            infos[1].bytes++;
-            infos[2].bytes--;
-            break;
-        default:
-            break;
-        }
-    }
-    if (type == WIRE_ENTRIES && msg->entries.component == COMPONENT_MODEL) {
-        memcpy(entries, msg->entries.entries, msg->entries.count * sizeof *entries);
-        msg->entries.entries = entries;
-        switch (f->knob) {
-        case 20:
-            entries[1].dtype = CAIRN_I32;
-            break;
-        case 21:
-            entries[1].id++;
-            break;
-        case 22:
-            entries[1].flags ^= CAIRN_TRAINABLE;
-            break;
-        case 23:
-            msg->entries.count--;
-            break;
-        case 24:
-            entries[1] = entries[2];
-            break;
-        case 25:
-            entries[2].offset_bytes += 64;
-            break;
-        case 26:
-            entries[3].digest.byte[0] ^= 1;
-            break;
-        case 27:
-            entries[2].first_chunk++;
-            break;
-        case 28:
-            entries[0].value = slice_of("\1\2\3\4\5\6\7\0", 8);
-            break;
-        default:
-            break;
-        }
-    }
-    if (type == WIRE_CHUNKS) {
-        memcpy(chunks, msg->chunks.chunks, msg->chunks.count * sizeof *chunks);
-        msg->chunks.chunks = chunks;
-        switch (f->knob) {
-        case 40:
-            chunks[0].digest.byte[0] ^= 1;
-            break;
-        case 41:
-            chunks[2].bytes -= 64;
-            break;
-        case 42:
-            chunks[2].component = COMPONENT_OPTIMIZER;
-            break;
-        case 43:
-            msg->chunks.count--;
-            break;
-        default:
-            break;
-        }
-    }
-    if (type == WIRE_DATA && f->knob == 60 && msg->data.chunk == 2) {
+        mangle_row(f->knob, &msg->described.boundary);
+    } else if (type == WIRE_ENTRIES && msg->entries.component == COMPONENT_MODEL) {
+        mangle_entries(f->knob, &msg->entries);
+    } else if (type == WIRE_CHUNKS) {
+        mangle_chunks(f->knob, &msg->chunks);
+    } else if (type == WIRE_DATA && f->knob == 60 && msg->data.chunk == 2) {
         payload[4000000] ^= 0x10;
-    }
-    if (type == WIRE_DATA && f->knob == 61 && msg->data.chunk == 0) {
+    } else if (type == WIRE_DATA && f->knob == 61 && msg->data.chunk == 0) {
         payload[0] ^= 0x10;
     }
 }
@@ -379,7 +329,7 @@ CASE(load, metadata_that_was_changed_is_corrupt, .timeout = 120)
         /* Where the counts ask for a page that the fake does not have, that is what it says. */
         bool asked = rc == -CAIRN_EINVAL && (knobs[i] == 23 || knobs[i] == 43);
         cr_assert(rc == -CAIRN_ECORRUPT || asked, "knob %u: %d %s", knobs[i], rc, cairn_error(g.c));
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
         ground_down(&g);
     }
 }
@@ -407,7 +357,7 @@ CASE(load, payload_that_was_changed_is_corrupt_and_named)
                          "read again, it is whole: %s",
                          cairn_error(g.c));
         }
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
         job_fini(&other);
         ground_down(&g);
     }
@@ -428,7 +378,7 @@ CASE(load, a_daemon_that_stops_in_mid_stream_is_a_deadline)
     cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_ETIMEDOUT, "%s", cairn_error(g.c));
     cr_assert_eq(cairn_set_timeout(g.c, 20000), 0);
     cr_assert_eq(cairn_restore(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }

@@ -61,7 +61,7 @@ CASE(restore, takes_the_kinds_of_the_matrix_and_no_other)
             }
             job_fini(&other);
         }
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
     }
     ground_down(&g);
 }
@@ -79,8 +79,8 @@ CASE(restore, looks_at_all_then_reads_all_then_dtypes_then_window)
     cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu Wm Gg Gm Go Gs Gu Wm R7");
     cr_assert_eq(other.params[0].dtype, CAIRN_F32);
     cr_assert_eq(other.generation, 0);
-    cr_assert_eq(memcmp(&other.window, &g.job.window, sizeof other.window), 0);
-    r = cairn_record_free(r);
+    cr_assert(same_bits(&other.window, &g.job.window, sizeof other.window));
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
@@ -105,7 +105,7 @@ CASE(restore, a_no_of_anybody_comes_before_the_first_get)
         cr_assert_eq(other.window.microbatches, 77);
         job_fini(&other);
     }
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 
@@ -122,7 +122,7 @@ CASE(restore, a_get_that_fails_ends_it_and_the_window_stays)
     cr_assert_not_null(strstr(cairn_error(g.c), "optimizer"), "%s", cairn_error(g.c));
     cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu Wm Gg Gm Go");
     cr_assert_eq(other.window.microbatches, 77);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
@@ -142,7 +142,7 @@ CASE(restore, another_type_of_a_component_is_refused)
     cr_assert_str_eq(other.log, "Fg Fm");
     other.t.optimizer.type = NULL;
     cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_EMISMATCH);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
@@ -165,9 +165,9 @@ CASE(restore, needs_its_own_handle_a_loaded_record_and_a_window)
     cr_assert_eq(cairn_restore(g.c, r, &g.job.t), 0);
     g.job.t.param = NULL;
     cr_assert_eq(cairn_restore_with_dtypes(g.c, r, &g.job.t), -CAIRN_EINVAL);
-    captured = cairn_record_free(captured);
-    r = cairn_record_free(r);
-    other = cairn_close(other);
+    (void)cairn_record_free(captured);
+    (void)cairn_record_free(r);
+    (void)cairn_close(other);
     ground_down(&g);
 }
 
@@ -183,17 +183,16 @@ CASE(restore, captures_change_nothing)
     for (uint32_t kind = 0; kind < 4; kind++) {
         struct cairn_record *r = NULL;
         cr_assert_eq(ground_capture(&g, kind, &r), 0);
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
     }
     cr_assert_null(job_differs(&before, &g.job));
-    cr_assert_eq(memcmp(&before.window, &g.job.window, sizeof before.window), 0);
+    cr_assert(same_bits(&before.window, &g.job.window, sizeof before.window));
     cr_assert_eq(g.job.generation, 0);
     job_fini(&before);
     ground_down(&g);
 }
 
-/* ---- the window
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the window ---- */
 
 static double nan_of(uint64_t bits)
 {
@@ -237,7 +236,7 @@ CASE(window, has_rules)
         int rc = cairn_capture_weighted(g.c, &g.job.t, &r);
         cr_assert_eq(rc, windows[i].ok ? 0 : -CAIRN_EWINDOW, "%s", windows[i].name);
         cr_assert(windows[i].ok || g.job.log[0] == '\0', "nobody was asked");
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
     }
     ground_down(&g);
 }
@@ -280,8 +279,8 @@ CASE(window, its_gradients_belong_to_the_model)
         struct ground g;
         struct cairn_record *r = NULL;
         ground_up(&g);
-        (void)box_add(&g.job.model, "w", 7, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 2, shape, 1);
-        (void)box_add(&g.job.gradients,
+        (void)BOX_ADD(&g.job.model, "w", 7, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 2, shape, 1);
+        (void)BOX_ADD(&g.job.gradients,
                       "w",
                       gradients[i].id,
                       gradients[i].flags,
@@ -296,7 +295,7 @@ CASE(window, its_gradients_belong_to_the_model)
                      gradients[i].name);
         r = cairn_record_free(r);
         cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "a plain record takes it");
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
         ground_down(&g);
     }
 }
@@ -313,14 +312,13 @@ CASE(window, comes_back_bit_for_bit)
     cr_assert_eq(cairn_restore(g.c, r, &other.t), 0);
     cr_assert_eq(other.window.microbatches, 77);
     cr_assert_eq(cairn_restore_weighted(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
-    cr_assert_eq(memcmp(&other.window, &g.job.window, sizeof other.window), 0);
-    r = cairn_record_free(r);
+    cr_assert(same_bits(&other.window, &g.job.window, sizeof other.window));
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
 
-/* ---- the dtype record
- * ------------------------------------------------------------------------------------------ */
+/* ---- the dtype record ---- */
 
 CASE(dtypes, are_captured_first_and_must_be_floating)
 {
@@ -387,7 +385,7 @@ CASE(dtypes, fit_or_are_refused_before_anything_is_read)
         cr_assert_eq(cairn_restore_with_dtypes(g.c, r, &other.t), -CAIRN_EDTYPES, "%d", i);
         cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu Wm");
         cr_assert_eq(cairn_restore(g.c, r, &other.t), 0, "the plain restore does not apply them");
-        r = cairn_record_free(r);
+        (void)cairn_record_free(r);
         job_fini(&other);
         ground_down(&g);
     }
@@ -414,7 +412,7 @@ CASE(dtypes, tied_parameters_change_once)
     other.params[0].dtype = CAIRN_F16;
     other.retype_rc = -CAIRN_ENOMEM;
     cr_assert_eq(cairn_restore_with_dtypes(g.c, r, &other.t), -CAIRN_ENOMEM);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }
@@ -430,7 +428,7 @@ CASE(dtypes, win_over_the_window)
     job_like(&other, &g.job);
     other.param_count = 2;
     cr_assert_eq(cairn_restore_weighted_with_dtypes(g.c, r, &other.t), -CAIRN_EDTYPES);
-    r = cairn_record_free(r);
+    (void)cairn_record_free(r);
     job_fini(&other);
     ground_down(&g);
 }

@@ -74,16 +74,39 @@ void raw_flip(const struct fix *f, enum st_db db, unsigned nth, size_t byte)
     free(value.mv_data);
 }
 
-void raw_delete(const struct fix *f, enum st_db db, unsigned nth)
+struct raw_row raw_take(const struct fix *f, enum st_db db, unsigned nth)
 {
     struct raw r = raw_index(f, db);
+    struct raw_row row = { .db = db };
     MDB_val key;
     MDB_val value;
     raw_nth(&r, nth, &key, &value);
     cr_assert_eq(mdb_del(r.txn, r.dbi, &key, NULL), 0);
     raw_end(&r);
+    cr_assert_leq(key.mv_size, sizeof row.key);
+    memcpy(row.key, key.mv_data, key.mv_size);
+    row.key_bytes = key.mv_size;
+    row.value = value.mv_data;
+    row.value_bytes = value.mv_size;
     free(key.mv_data);
-    free(value.mv_data);
+    return row;
+}
+
+void raw_give(const struct fix *f, struct raw_row *row)
+{
+    struct raw r = raw_index(f, row->db);
+    MDB_val key = { .mv_size = row->key_bytes, .mv_data = row->key };
+    MDB_val value = { .mv_size = row->value_bytes, .mv_data = row->value };
+    cr_assert_eq(mdb_put(r.txn, r.dbi, &key, &value, 0), 0);
+    raw_end(&r);
+    free(row->value);
+    row->value = NULL;
+}
+
+void raw_delete(const struct fix *f, enum st_db db, unsigned nth)
+{
+    struct raw_row row = raw_take(f, db, nth);
+    free(row.value);
 }
 
 static void raw_put_in(struct raw *r, const struct key *key, struct slice value, bool sound)

@@ -8,6 +8,16 @@
 /* Change the bytes of the nth row (from 0) of a database, below the trailer's protection. */
 void raw_flip(const struct fix *f, enum st_db db, unsigned nth, size_t byte);
 void raw_delete(const struct fix *f, enum st_db db, unsigned nth);
+/* The same, but it can be put back. */
+struct raw_row {
+    enum st_db db;
+    uint8_t key[160];
+    size_t key_bytes;
+    void *value;
+    size_t value_bytes;
+};
+struct raw_row raw_take(const struct fix *f, enum st_db db, unsigned nth);
+void raw_give(const struct fix *f, struct raw_row *row);
 /* A sound row, that is with a right trailer. */
 void raw_put(const struct fix *f, enum st_db db, const struct key *key, struct slice value);
 void raw_drop(const struct fix *f, enum st_db db); /* the whole database */
