@@ -149,8 +149,7 @@ static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, c
     }
 }
 
-/* ----
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one entry, one component, the end ---- */
 
 int pack_put(struct capture *cap, struct entry *e, const void *data)
 {

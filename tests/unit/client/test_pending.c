@@ -193,8 +193,8 @@ static int in_child(struct ground *g, struct cairn_record *captured, struct cair
         cairn_get(reader, &t->entry, t->data) != -CAIRN_EFORK) {
         return 2;
     }
-    captured = cairn_record_free(captured); /* its region is not mapped here */
-    loaded = cairn_record_free(loaded);
+    (void)cairn_record_free(captured); /* its region is not mapped here */
+    (void)cairn_record_free(loaded);
     g->c = cairn_close(g->c);
     if (cairn_open(g->fake.path, "demo", &own) != 0) {
         return 3;
