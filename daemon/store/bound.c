@@ -61,18 +61,20 @@ static int bound_head(struct bound_walk *w, const struct component_info *info, s
     const struct boundary *boundary = w->b->boundary;
     struct chunk_ref *refs = calloc(info->chunk_count + 1, sizeof *refs);
     struct slice *paths = calloc(info->page_count + 1, sizeof *paths);
-    int rc = refs != NULL && paths != NULL ? 0 : err_set(err, -CAIRN_ENOMEM, "list chunks");
-    if (rc == 0) {
-        bound_refs(w->b, info->component, refs);
-        bound_paths(w->b->manifest, info->component, paths);
-        const struct row_component row = { .info = *info,
-                                           .chunks = refs,
-                                           .chunk_count = info->chunk_count,
-                                           .first_paths = paths,
-                                           .page_count = info->page_count };
-        w->buf.bytes = 0;
-        rc = row_component_encode(&row, &w->buf, err);
+    if (refs == NULL || paths == NULL) {
+        free(refs);
+        free(paths);
+        return err_set(err, -CAIRN_ENOMEM, "list chunks");
     }
+    bound_refs(w->b, info->component, refs);
+    bound_paths(w->b->manifest, info->component, paths);
+    const struct row_component row = { .info = *info,
+                                       .chunks = refs,
+                                       .chunk_count = info->chunk_count,
+                                       .first_paths = paths,
+                                       .page_count = info->page_count };
+    w->buf.bytes = 0;
+    int rc = row_component_encode(&row, &w->buf, err);
     free(refs);
     free(paths);
     struct key key = key_component(boundary->seq, boundary->rank, info->component, 0);

@@ -59,7 +59,7 @@ void catalogue_del(struct st *st, const struct st_claim *run)
 static int catalogue_add(void *arg, uint32_t uid, const char *name, struct err *err)
 {
     struct st *st = arg;
-    struct st_claim claim;
+    struct st_claim claim = { .uid = uid };
     struct st_run *run = NULL;
     struct row_run row = { .boundary_count = 0 };
     int rc = run_claim_init(&claim, uid, slice_str(name), err);

@@ -89,14 +89,12 @@ int fsck_need(struct fsck *f,
               enum st_db db,
               const struct key *key,
               struct slice *ret_value,
-              bool *ret_there,
-              struct err *err)
+              bool *ret_there)
 {
     struct slice value;
     struct err why = { .code = 0 };
     int rc = row_get(t, db, key, ret_value != NULL ? ret_value : &value, &why);
     *ret_there = rc == 0;
-    (void)err;
     /* A row that does not match its digest is said by the walk over its database. */
     return rc == 0 || rc == -CAIRN_ECORRUPT ? 0 : fsck_say(f, "%s", why.msg);
 }
@@ -186,7 +184,7 @@ static void fsck_reset(struct fsck *f)
 static int fsck_run(void *arg, uint32_t uid, const char *name, struct err *err)
 {
     struct fsck *f = arg;
-    struct st_claim claim;
+    struct st_claim claim = { .uid = 0 };
     struct err why = { .code = 0 };
     int rc = run_claim_init(&claim, uid, slice_str(name), err);
     if (rc < 0) {
@@ -211,7 +209,7 @@ static int fsck_run(void *arg, uint32_t uid, const char *name, struct err *err)
 static int fsck_catalogue_row(void *arg, const struct catalogue_seen *seen, struct err *err)
 {
     struct fsck *f = arg;
-    struct st_claim claim;
+    struct st_claim claim = { .uid = 0 };
     struct st_run *run = NULL;
     struct err why = { .code = 0 };
     char path[STORE_PATH_BYTES];

@@ -50,8 +50,7 @@ int fsck_need(struct fsck *f,
               enum st_db db,
               const struct key *key,
               struct slice *ret_value,
-              bool *ret_there,
-              struct err *err);
+              bool *ret_there);
 
 /* A txn_fn each; arg is the fsck. */
 int fsck_boundaries(struct txn *t, void *arg, struct err *err); /* fsck_bound.c */

@@ -64,13 +64,13 @@ static int bound_segments(struct fsck *f, const struct row_boundary *row)
     return rc;
 }
 
-static int bound_saveid(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
+static int bound_saveid(struct fsck *f, struct txn *t, const struct boundary *b)
 {
     struct row_save save;
     struct err why = { .code = 0 };
     struct key key = key_saveid(b->save_id, b->rank);
     bool there = false;
-    int rc = fsck_need(f, t, DB_SAVEID, &key, NULL, &there, err);
+    int rc = fsck_need(f, t, DB_SAVEID, &key, NULL, &there);
     if (rc < 0 || !there) {
         return rc;
     }
@@ -88,14 +88,14 @@ static int bound_saveid(struct fsck *f, struct txn *t, const struct boundary *b,
                     save.seq);
 }
 
-static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
+static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < b->label_count; i++) {
         struct slice value = { .bytes = 0 };
         struct key key = key_label(b->seq, b->labels[i].name);
         bool there = false;
-        rc = fsck_need(f, t, DB_LABEL, &key, &value, &there, err);
+        rc = fsck_need(f, t, DB_LABEL, &key, &value, &there);
         if (rc == 0 && there && slice_cmp(value, b->labels[i].value) != 0) {
             rc = fsck_say(f,
                           "label '%.*s' of boundary seq %" PRIu64 " has another value",
@@ -110,8 +110,7 @@ static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b,
 static int bound_chunks(struct fsck *f,
                         struct txn *t,
                         const struct boundary *b,
-                        const struct row_component *row,
-                        struct err *err)
+                        const struct row_component *row)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < row->chunk_count; i++) {
@@ -119,8 +118,8 @@ static int bound_chunks(struct fsck *f,
         struct key chunk = key_chunk(r->segment, r->segment_index);
         struct key ref = key_ref(r->segment, r->segment_index, b->seq);
         bool there = false;
-        rc = fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there, err);
-        rc = rc < 0 ? rc : fsck_need(f, t, DB_REF, &ref, NULL, &there, err);
+        rc = fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there);
+        rc = rc < 0 ? rc : fsck_need(f, t, DB_REF, &ref, NULL, &there);
         f->ref_count += there ? 1 : 0;
     }
     return rc;
@@ -129,21 +128,20 @@ static int bound_chunks(struct fsck *f,
 static int bound_component(struct fsck *f,
                            struct txn *t,
                            const struct boundary *b,
-                           const struct component_info *info,
-                           struct err *err)
+                           const struct component_info *info)
 {
     int rc = 0;
     for (uint32_t page = 0; rc == 0 && page <= info->page_count; page++) {
         struct key key = key_component(b->seq, b->rank, info->component, page);
         bool there = false;
-        rc = fsck_need(f, t, DB_COMPONENT, &key, NULL, &there, err);
+        rc = fsck_need(f, t, DB_COMPONENT, &key, NULL, &there);
     }
     struct bump bump;
     struct row_component row;
     struct err why = { .code = 0 };
-    int got = row_get_component(t, b->seq, b->rank, info->component, &bump, &row, &why);
+    int got = row_get_component(t, b, info->component, &bump, &row, &why);
     if (rc == 0 && got == 0) {
-        rc = bound_chunks(f, t, b, &row, err);
+        rc = bound_chunks(f, t, b, &row);
     }
     bump_fini(&bump);
     return rc;
@@ -167,11 +165,11 @@ static int bound_row(
     rc = bound_keep(f, b, err);
     rc = rc < 0 ? rc : bound_parent(f, b);
     rc = rc < 0 ? rc : bound_segments(f, &row);
-    rc = rc < 0 ? rc : fsck_need(f, t, DB_STEP, &step, NULL, &there, err);
-    rc = rc < 0 ? rc : bound_saveid(f, t, b, err);
-    rc = rc < 0 ? rc : bound_labels(f, t, b, err);
+    rc = rc < 0 ? rc : fsck_need(f, t, DB_STEP, &step, NULL, &there);
+    rc = rc < 0 ? rc : bound_saveid(f, t, b);
+    rc = rc < 0 ? rc : bound_labels(f, t, b);
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
-        rc = bound_component(f, t, b, &b->components[i], err);
+        rc = bound_component(f, t, b, &b->components[i]);
     }
 out:
     bump_fini(&bump);

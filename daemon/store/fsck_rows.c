@@ -101,7 +101,7 @@ static int rows_chunk(
             f, "chunk %u is in segment %016" PRIx64 ", which is missing", key->index, key->segment);
     }
     struct key digest = key_digest(row.digest.byte, row.bytes);
-    rc = rc < 0 ? rc : fsck_need(f, t, DB_DIGEST, &digest, NULL, &there, err);
+    rc = rc < 0 ? rc : fsck_need(f, t, DB_DIGEST, &digest, NULL, &there);
     return rc < 0 ? rc : rows_chunk_used(f, t, key, err);
 }
 
@@ -134,10 +134,11 @@ static int rows_ref(
     struct key chunk = key_chunk(key->segment, key->index);
     bool there = false;
     (void)value;
+    (void)err;
     if (fsck_find(f, key->seq) == NULL) {
         return rows_dangling(f, "ref", key->seq);
     }
-    return fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there, err);
+    return fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there);
 }
 
 static int rows_step(

@@ -215,53 +215,59 @@ bool key_parse_run(struct slice key, struct key_parts *ret)
     return true;
 }
 
-static void key_text_body(enum st_db db, const struct key_parts *p, char *ret_text, size_t bytes)
+/* A digest or a save id, and the number behind it. */
+static int key_text_id(enum st_db db, const struct key_parts *p, char *ret_text, size_t bytes)
 {
-    char hex[33] = "";
-    if (p->id != NULL) {
-        struct digest d;
-        memcpy(d.byte, p->id, sizeof d.byte);
-        digest_hex(&d, hex);
-    }
+    char hex[33];
+    struct digest d;
+    memcpy(d.byte, p->id, sizeof d.byte);
+    digest_hex(&d, hex);
+    return db == DB_DIGEST ? snprintf(ret_text, bytes, "%s bytes %u", hex, p->bytes)
+                           : snprintf(ret_text, bytes, "%s rank %u", hex, p->rank);
+}
+
+static int key_text_name(enum st_db db, const struct key_parts *p, char *ret_text, size_t bytes)
+{
     int name_bytes = (int)(p->name.bytes < 128 ? p->name.bytes : 128);
     const char *name = name_bytes == 0 ? "" : p->name.data;
-    int n = -1;
+    return db == DB_META
+               ? snprintf(ret_text, bytes, "'%.*s'", name_bytes, name)
+               : snprintf(ret_text, bytes, "seq %" PRIu64 " '%.*s'", p->seq, name_bytes, name);
+}
+
+static int key_text_numbers(enum st_db db, const struct key_parts *p, char *ret_text, size_t bytes)
+{
     if (db == DB_COMPONENT) {
-        n = snprintf(ret_text,
-                     bytes,
-                     "seq %" PRIu64 " rank %u %s page %u",
-                     p->seq,
-                     p->rank,
-                     component_name(p->component),
-                     p->page);
-    } else if (db == DB_CHUNK) {
-        n = snprintf(ret_text, bytes, "segment %016" PRIx64 " index %u", p->segment, p->index);
-    } else if (db == DB_REF) {
-        n = snprintf(ret_text,
-                     bytes,
-                     "segment %016" PRIx64 " index %u seq %" PRIu64,
-                     p->segment,
-                     p->index,
-                     p->seq);
-    } else if (db == DB_STEP) {
-        n = snprintf(ret_text, bytes, "step %" PRIu64 " seq %" PRIu64, p->step, p->seq);
-    } else if (db == DB_DIGEST || db == DB_SAVEID) {
-        n = snprintf(ret_text,
-                     bytes,
-                     "%s %s %u",
-                     hex,
-                     db == DB_DIGEST ? "bytes" : "rank",
-                     db == DB_DIGEST ? p->bytes : p->rank);
-    } else if (db == DB_META) {
-        n = snprintf(ret_text, bytes, "'%.*s'", name_bytes, name);
+        const char *component = component_name(p->component);
+        return snprintf(ret_text,
+                        bytes,
+                        "seq %" PRIu64 " rank %u %s page %u",
+                        p->seq,
+                        p->rank,
+                        component,
+                        p->page);
+    }
+    if (db == DB_CHUNK || db == DB_REF) {
+        int n = snprintf(ret_text, bytes, "segment %016" PRIx64 " index %u", p->segment, p->index);
+        return db == DB_CHUNK || n < 0
+                   ? n
+                   : snprintf(ret_text + n, bytes - (size_t)n, " seq %" PRIu64, p->seq);
+    }
+    if (db == DB_STEP) {
+        return snprintf(ret_text, bytes, "step %" PRIu64 " seq %" PRIu64, p->step, p->seq);
+    }
+    return snprintf(ret_text, bytes, "seq %" PRIu64, p->seq);
+}
+
+static void key_text_body(enum st_db db, const struct key_parts *p, char *ret_text, size_t bytes)
+{
+    int n;
+    if (p->id != NULL) {
+        n = key_text_id(db, p, ret_text, bytes);
+    } else if (!key_shape[db].exact) {
+        n = key_text_name(db, p, ret_text, bytes);
     } else {
-        n = snprintf(ret_text,
-                     bytes,
-                     "seq %" PRIu64 "%s%.*s",
-                     p->seq,
-                     name_bytes == 0 ? "" : " ",
-                     name_bytes,
-                     name);
+        n = key_text_numbers(db, p, ret_text, bytes);
     }
     if (n < 0) {
         ret_text[0] = '\0';

@@ -63,7 +63,7 @@ load_component(struct txn *t, struct st_load *l, const struct component_info *in
     struct bump b;
     struct row_component row;
     const struct boundary *boundary = &l->row.boundary;
-    int rc = row_get_component(t, boundary->seq, boundary->rank, info->component, &b, &row, err);
+    int rc = row_get_component(t, boundary, info->component, &b, &row, err);
     rc = row_damage(rc, component_name(info->component), err);
     if (rc == 0 && (row.chunk_count != info->chunk_count || row.page_count != info->page_count ||
                     !digest_equal(&row.info.digest, &info->digest))) {

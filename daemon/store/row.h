@@ -50,8 +50,7 @@ void row_bump_init(struct bump *b, size_t bytes);
 int row_get_boundary(
     struct txn *t, uint64_t seq, struct bump *b, struct row_boundary *ret, struct err *err);
 int row_get_component(struct txn *t,
-                      uint64_t seq,
-                      uint32_t rank,
+                      const struct boundary *boundary,
                       uint32_t component,
                       struct bump *b,
                       struct row_component *ret,

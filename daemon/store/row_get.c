@@ -54,14 +54,13 @@ int row_get_boundary(
 }
 
 int row_get_component(struct txn *t,
-                      uint64_t seq,
-                      uint32_t rank,
+                      const struct boundary *boundary,
                       uint32_t component,
                       struct bump *b,
                       struct row_component *ret,
                       struct err *err)
 {
-    struct key key = key_component(seq, rank, component, 0);
+    struct key key = key_component(boundary->seq, boundary->rank, component, 0);
     struct slice value = { .bytes = 0 };
     int rc = row_get(t, DB_COMPONENT, &key, &value, err);
     row_bump_init(b, value.bytes);

@@ -185,7 +185,7 @@ int st_run_open(struct st *st,
                 struct st_run **ret,
                 struct err *err)
 {
-    struct st_claim claim;
+    struct st_claim claim = { .uid = uid };
     struct st_run *run = NULL;
     int rc = run_claim_init(&claim, uid, name, err);
     rc = rc < 0 ? rc : run_claim(st, &claim, err);
@@ -228,7 +228,7 @@ int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err)
 {
     char path[STORE_PATH_BYTES];
     char aside[STORE_PATH_BYTES];
-    struct st_claim claim;
+    struct st_claim claim = { .uid = uid };
     int rc = run_claim_init(&claim, uid, name, err);
     rc = rc < 0 ? rc : run_claim(st, &claim, err);
     if (rc < 0) {

@@ -23,7 +23,7 @@ static uint64_t save_segment_bytes(const struct boundary *b)
     if (b->chunk_count == 0) {
         return 0;
     }
-    return round_up_u64(2 * SEGMENT_PAGE_BYTES + b->stored_bytes + save_rows_bytes(b),
+    return round_up_u64(2 * (uint64_t)SEGMENT_PAGE_BYTES + b->stored_bytes + save_rows_bytes(b),
                         SEGMENT_PAGE_BYTES);
 }
 

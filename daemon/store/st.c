@@ -1,4 +1,5 @@
 /* The data directory: its lock, its format number, how it is written. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -215,6 +216,7 @@ int st_open(const char *dir, const struct st_options *options, struct st **ret, 
     if (rc < 0) {
         return err_wrap(err, rc, "open the store");
     }
+    assert(st != NULL);
     if (options != NULL) {
         st->options = *options;
     }

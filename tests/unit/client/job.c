@@ -159,7 +159,9 @@ static uint64_t tensor_bytes(uint32_t dtype, uint32_t rank, const uint64_t *shap
 struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed)
 {
     struct tensor *t = calloc(1, sizeof *t);
-    b->tensors = realloc(b->tensors, (b->count + 1) * sizeof(struct tensor *));
+    if ((b->count & (b->count - 1)) == 0) { /* 0, 1, 2, 4, ...: double the room */
+        b->tensors = realloc(b->tensors, (b->count * 2 + 1) * sizeof(struct tensor *));
+    }
     b->tensors[b->count++] = t;
     t->path = strdup(e->path);
     for (uint32_t i = 0; i < e->rank; i++) {

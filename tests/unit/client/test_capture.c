@@ -74,6 +74,7 @@ CASE(capture, chunks_and_entries_match_their_digests)
                                       8388607, 8388608, 8388609, 20000000, 3,       1048577 };
     struct ground g;
     struct cairn_record *r = NULL;
+    struct digest first[64];
     ground_up(&g);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char path[32];
@@ -98,6 +99,8 @@ CASE(capture, chunks_and_entries_match_their_digests)
             const uint8_t *data = r->region->base + c->region_offset;
             struct digest d = digest_bytes(data, c->chunk.bytes);
             cr_assert(digest_equal(&d, &c->chunk.digest), "chunk %u", i);
+            first[i] = round == 0 ? d : first[i];
+            cr_assert(digest_equal(&d, &first[i]), "gaps of chunk %u", i);
             for (uint32_t k = c->chunk.bytes; k % 4096 != 0; k++) {
                 cr_assert_eq(data[k], 0, "padding of chunk %u", i);
             }

@@ -140,11 +140,12 @@ static void *reader_main(void *arg)
 
 static struct rec *rec_rows(uint64_t step)
 {
+    static const uint8_t value[1000];
     struct rec *r = rec_new(step, step);
     for (unsigned i = 0; i < 400; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "blob %05u", i);
-        rec_scalar(r, COMPONENT_STATE, name, ENTRY_BYTES, r, 1000);
+        rec_scalar(r, COMPONENT_STATE, name, ENTRY_BYTES, value, sizeof value);
     }
     r->page_entries = 50;
     rec_build(r);
