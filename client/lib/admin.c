@@ -3,6 +3,7 @@
 
 #include "lib/call.h"
 #include "lib/rec.h"
+#include "wire/keep.h"
 
 /* A check reads all of a boundary before it says how far it is; it ends with the daemon at the
  * latest. */
@@ -118,15 +119,6 @@ struct admin_findings {
     struct bump bump;
 };
 
-static const char *admin_keep(struct admin_findings *f, struct slice text)
-{
-    char *copy = bump_alloc(&f->bump, text.bytes + 1);
-    if (copy != NULL) {
-        admin_text(copy, text.bytes + 1, text);
-    }
-    return copy;
-}
-
 static int
 admin_add_finding(struct cairn *c, struct admin_findings *f, const struct wire_finding *from)
 {
@@ -138,8 +130,8 @@ admin_add_finding(struct cairn *c, struct admin_findings *f, const struct wire_f
     }
     struct cairn_finding finding = { .seq = from->seq,
                                      .component = from->component,
-                                     .path = admin_keep(f, from->path),
-                                     .text = admin_keep(f, from->text) };
+                                     .path = keep_text(&f->bump, from->path),
+                                     .text = keep_text(&f->bump, from->text) };
     if (f->count == f->room || finding.path == NULL || finding.text == NULL) {
         cl_drop(c); /* in mid-answer */
         return err_set(&c->err, -CAIRN_ENOMEM, "no memory for findings");

@@ -5,6 +5,7 @@
 #include "lib/call.h"
 #include "lib/rec.h"
 #include "record/selector.h"
+#include "wire/keep.h"
 
 #define FOUND_TEXT_BYTES (64u << 20) /* labels of one list */
 
@@ -18,16 +19,6 @@ void found_free(struct found *f)
     bump_fini(&f->bump);
 }
 
-static bool found_copy(struct bump *bump, struct slice from, struct slice *ret)
-{
-    char *to = bump_alloc(bump, from.bytes + 1);
-    if (to != NULL) {
-        memcpy(to, from.bytes == 0 ? "" : from.data, from.bytes);
-        *ret = slice_of(to, from.bytes);
-    }
-    return to != NULL;
-}
-
 /* Keep the labels of the next boundary of the list; the answer that holds them is about to go. */
 static int found_keep(struct cairn *c, const struct boundary *b)
 {
@@ -38,13 +29,8 @@ static int found_keep(struct cairn *c, const struct boundary *b)
         ok = rows != NULL;
         f->rows = ok ? rows : f->rows;
     }
-    struct label *labels = bump_alloc(&f->bump, (b->label_count + (size_t)1) * sizeof *labels);
-    ok = ok && labels != NULL;
-    for (uint32_t i = 0; ok && i < b->label_count; i++) {
-        ok = found_copy(&f->bump, b->labels[i].name, &labels[i].name) &&
-             found_copy(&f->bump, b->labels[i].value, &labels[i].value);
-    }
-    if (!ok) {
+    const struct label *labels = keep_labels(&f->bump, b->labels, b->label_count);
+    if (!ok || labels == NULL) {
         return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a list of boundaries");
     }
     f->rows[f->count++] = (struct found_row){ labels, b->label_count };

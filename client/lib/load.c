@@ -10,6 +10,7 @@
 #include "record/digest.h"
 #include "record/rules.h"
 #include "record/selector.h"
+#include "wire/keep.h"
 
 /* ---- the row
  * ------------------------------------------------------------------------------------------------
@@ -35,19 +36,8 @@ static int load_corrupt(struct cairn_record *r, enum component component, const 
 
 static int load_labels(struct cairn_record *r, const struct boundary *b)
 {
-    struct label *labels = bump_alloc(&r->bump, (b->label_count + 1) * sizeof *labels);
-    for (uint32_t i = 0; labels != NULL && i < b->label_count; i++) {
-        const struct label *from = &b->labels[i];
-        const char *name = rec_copy(r, from->name.data, from->name.bytes);
-        const char *value = rec_copy(r, from->value.data, from->value.bytes);
-        if (name == NULL || value == NULL) {
-            return load_no_memory(r);
-        }
-        labels[i].name = slice_of(name, from->name.bytes);
-        labels[i].value = slice_of(value, from->value.bytes);
-    }
-    r->boundary.labels = labels;
-    return labels == NULL ? load_no_memory(r) : 0;
+    r->boundary.labels = keep_labels(&r->bump, b->labels, b->label_count);
+    return r->boundary.labels == NULL ? load_no_memory(r) : 0;
 }
 
 static int load_infos(struct cairn_record *r, const struct boundary *b)

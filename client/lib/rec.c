@@ -6,6 +6,7 @@
 #include "lib/call.h"
 #include "record/digest.h"
 #include "record/rules.h"
+#include "wire/keep.h"
 
 struct cairn_record *rec_new(struct cairn *c)
 {
@@ -73,12 +74,7 @@ struct cairn_record *cairn_record_free(struct cairn_record *r)
 
 void *rec_copy(struct cairn_record *r, const void *data, size_t bytes)
 {
-    char *copy = bump_alloc(&r->bump, bytes + 1);
-    if (copy != NULL) {
-        memcpy(copy, bytes == 0 ? "" : data, bytes);
-        copy[bytes] = '\0';
-    }
-    return copy;
+    return keep_text(&r->bump, slice_of(data, bytes));
 }
 
 struct entry *rec_add_entry(struct cairn_reader *component)

@@ -36,13 +36,13 @@ struct load *load_new(struct session *s, struct run *run, struct st_load *st)
 
 static void load_close_work(struct job *job)
 {
-    struct load *l = (struct load *)((char *)job - offsetof(struct load, job));
+    struct load *l = CONTAINER_OF(job, struct load, job);
     l->st = st_load_close(l->st);
 }
 
 static void load_close_done(struct job *job)
 {
-    struct load *l = (struct load *)((char *)job - offsetof(struct load, job));
+    struct load *l = CONTAINER_OF(job, struct load, job);
     struct ops *ops = l->ops;
     run_put(l->run);
     free(l);

@@ -5,7 +5,7 @@
 
 static void ops_inbox_closed(struct inbox *inbox)
 {
-    struct ops *ops = (struct ops *)((char *)inbox - offsetof(struct ops, inbox));
+    struct ops *ops = CONTAINER_OF(inbox, struct ops, inbox);
     ops->inbox_open = false;
     ops->stopped(ops->stopped_ctx);
 }

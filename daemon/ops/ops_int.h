@@ -11,9 +11,9 @@
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stddef.h>
 
 #include "base/log.h"
+#include "internal/container.h"
 #include "internal/fault.h"
 #include "ops/ops.h"
 #include "record/digest.h"

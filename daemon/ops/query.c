@@ -55,7 +55,7 @@ void query_refuse(struct query *q, int code, const char *text)
 
 static void query_work(struct job *job)
 {
-    struct query *q = (struct query *)((char *)job - offsetof(struct query, job));
+    struct query *q = CONTAINER_OF(job, struct query, job);
     q->rc = q->kind->work(q);
 }
 
@@ -74,7 +74,7 @@ static void query_submit(struct query *q)
 
 static void query_done(struct job *job)
 {
-    struct query *q = (struct query *)((char *)job - offsetof(struct query, job));
+    struct query *q = CONTAINER_OF(job, struct query, job);
     if (q->rc == 0 && q->again && q->session->conn != NULL && !q->session->ops->stopping) {
         query_answer(q);
         query_submit(q);
@@ -85,12 +85,12 @@ static void query_done(struct job *job)
 
 static void query_settled(struct run_wait *wait)
 {
-    query_submit((struct query *)((char *)wait - offsetof(struct query, wait)));
+    query_submit(CONTAINER_OF(wait, struct query, wait));
 }
 
 static void query_run_ready(struct run_wish *wish, struct run *run, const struct err *err)
 {
-    struct query *q = (struct query *)((char *)wish - offsetof(struct query, wish));
+    struct query *q = CONTAINER_OF(wish, struct query, wish);
     q->run = run;
     if (run == NULL) {
         q->err = *err;

@@ -7,7 +7,7 @@
 
 static void run_open_work(struct job *job)
 {
-    struct run *run = (struct run *)((char *)job - offsetof(struct run, job));
+    struct run *run = CONTAINER_OF(job, struct run, job);
     run->rc = st_run_open(run->ops->st,
                           run->name.uid,
                           slice_str(run->name.name),
@@ -62,7 +62,7 @@ static void run_restart_wishes(struct run *run)
 
 static void run_open_done(struct job *job)
 {
-    struct run *run = (struct run *)((char *)job - offsetof(struct run, job));
+    struct run *run = CONTAINER_OF(job, struct run, job);
     struct ops *ops = run->ops;
     if (run->rc == 0) {
         run->state = RUN_READY;
@@ -94,7 +94,7 @@ static void run_open_done(struct job *job)
 
 static void run_close_work(struct job *job)
 {
-    struct run *run = (struct run *)((char *)job - offsetof(struct run, job));
+    struct run *run = CONTAINER_OF(job, struct run, job);
     run->writer = pool_free(run->writer);
     run->digester = pool_free(run->digester);
     run->st = st_run_close(run->st);
@@ -106,7 +106,7 @@ static void run_close_work(struct job *job)
 
 static void run_close_done(struct job *job)
 {
-    struct run *run = (struct run *)((char *)job - offsetof(struct run, job));
+    struct run *run = CONTAINER_OF(job, struct run, job);
     struct ops *ops = run->ops;
     if (run->dropped != NULL) {
         run->dropped(run->dropped_arg, run->rc, &run->err);

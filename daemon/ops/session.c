@@ -50,7 +50,7 @@ void session_fail(struct session *s, uint32_t request, const struct err *err)
 
 static void session_resume_write(struct buf_user *user)
 {
-    struct session *s = (struct session *)((char *)user - offsetof(struct session, write_user));
+    struct session *s = CONTAINER_OF(user, struct session, write_user);
     if (s->conn != NULL) {
         conn_resume(s->conn);
     }
@@ -58,7 +58,7 @@ static void session_resume_write(struct buf_user *user)
 
 static void session_resume_read(struct buf_user *user)
 {
-    struct session *s = (struct session *)((char *)user - offsetof(struct session, read_user));
+    struct session *s = CONTAINER_OF(user, struct session, read_user);
     if (s->load != NULL) {
         load_pump(s->load);
     }

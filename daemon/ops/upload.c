@@ -65,13 +65,13 @@ void upload_free(struct upload *u)
 
 static void upload_abort_work(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     u->save = st_save_abort(u->save);
 }
 
 static void upload_abort_done(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     upload_free(u);
 }
 

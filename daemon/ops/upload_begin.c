@@ -4,10 +4,11 @@
 
 #include "ops/ops_int.h"
 #include "record/rules.h"
+#include "wire/keep.h"
 
 static void upload_begin_work(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     fault_point("begin");
     u->rc = st_save_state(u->run->st, u->boundary.save_id, u->boundary.rank, &u->known, &u->err);
     if (u->rc == 0 && u->known.state == SAVE_NONE && !atomic_load(&u->cancelled)) {
@@ -53,7 +54,7 @@ static void upload_answer_known(struct upload *u)
 
 static void upload_begin_done(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     u->jobs--;
     if (u->state == UPLOAD_FAILED) {
         upload_job_ended(u);
@@ -141,7 +142,7 @@ static struct upload *upload_supersede(struct upload *u)
 
 static void upload_run_ready(struct run_wish *wish, struct run *run, const struct err *err)
 {
-    struct upload *u = (struct upload *)((char *)wish - offsetof(struct upload, wish));
+    struct upload *u = CONTAINER_OF(wish, struct upload, wish);
     u->run = run;
     u->jobs--;
     if (u->state == UPLOAD_FAILED) {
@@ -168,30 +169,14 @@ static void upload_run_ready(struct run_wish *wish, struct run *run, const struc
     pool_submit(run->writer, &u->job);
 }
 
-static bool upload_copy(struct bump *bump, struct slice from, struct slice *ret)
-{
-    char *to = bump_alloc(bump, from.bytes + 1);
-    if (to != NULL) {
-        memcpy(to, from.bytes == 0 ? "" : from.data, from.bytes);
-        *ret = slice_of(to, from.bytes);
-    }
-    return to != NULL;
-}
-
 /* The announced boundary outlives the frame: its labels move into the upload's bump. */
 static int upload_keep_boundary(struct upload *u, const struct boundary *b)
 {
-    struct label *labels = bump_alloc(&u->bump, (b->label_count + (size_t)1) * sizeof *labels);
-    bool ok = labels != NULL;
-    for (uint32_t i = 0; ok && i < b->label_count; i++) {
-        ok = upload_copy(&u->bump, b->labels[i].name, &labels[i].name) &&
-             upload_copy(&u->bump, b->labels[i].value, &labels[i].value);
-    }
     u->boundary = *b;
-    u->boundary.labels = labels;
+    u->boundary.labels = keep_labels(&u->bump, b->labels, b->label_count);
     u->boundary.components = NULL; /* SEAL brings them, into the manifest */
     u->boundary.component_count = 0;
-    return ok ? 0 : -CAIRN_ENOMEM;
+    return u->boundary.labels == NULL ? -CAIRN_ENOMEM : 0;
 }
 
 static struct upload *upload_new(struct session *s,

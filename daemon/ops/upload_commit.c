@@ -6,13 +6,13 @@
 
 static void upload_commit_work(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     u->rc = st_save_commit(&u->save, u->manifest, &u->boundary, &u->err);
 }
 
 static void upload_commit_done(struct job *job)
 {
-    struct upload *u = (struct upload *)((char *)job - offsetof(struct upload, job));
+    struct upload *u = CONTAINER_OF(job, struct upload, job);
     u->jobs--;
     if (u->rc < 0) {
         upload_fail(u, &u->err);

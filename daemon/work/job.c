@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "internal/container.h"
 
 enum { POOL_NAME_BYTES = 16 };
 
@@ -30,7 +31,7 @@ struct pool {
 
 static void inbox_drain(uv_async_t *async)
 {
-    struct inbox *inbox = (struct inbox *)((char *)async - offsetof(struct inbox, async));
+    struct inbox *inbox = CONTAINER_OF(async, struct inbox, async);
     uv_mutex_lock(&inbox->lock);
     struct job *job = inbox->head;
     inbox->head = NULL;
@@ -72,7 +73,7 @@ void inbox_post(struct inbox *inbox, struct job *job)
 
 static void inbox_async_closed(uv_handle_t *handle)
 {
-    struct inbox *inbox = (struct inbox *)((char *)handle - offsetof(struct inbox, async));
+    struct inbox *inbox = CONTAINER_OF(handle, struct inbox, async);
     uv_mutex_destroy(&inbox->lock);
     inbox->closed(inbox);
 }
