@@ -41,6 +41,9 @@ static void srv_hung(uv_timer_t *timer)
               s->waiting_for,
               s->set == NULL ? 0 : conn_set_count(s->set),
               SRV_STOP_MS);
+    if (s->ops != NULL) {
+        ops_log_busy(s->ops);
+    }
     s->hung = true;
     uv_stop(&s->loop);
 }
@@ -120,6 +123,7 @@ static int srv_start_ops(struct server *s, struct err *err)
         .min_rate_bytes = conf->min_rate_bytes,
         .pool_bytes = conf->pool_bytes,
         .read_pool_bytes = conf->read_pool_bytes,
+        .metadata_bytes = conf->metadata_bytes,
         .allow_root_trainers = conf->allow_root_trainers,
         .read_group = conf->read_group,
     };

@@ -11,18 +11,20 @@
 
 static const char log_doc[] =
     "List the boundaries of a run, newest first; RUN@SELECTOR begins with that boundary. NEW is "
-    "what "
-    "was written for a boundary: the rest of its SIZE was there already.\v"
+    "what was written for a boundary: the rest of its SIZE was there already. DAMAGED is one whose "
+    "row cannot be read. Exit code: 0 fine, 1 one of them is damaged.\v"
     "With --json:\n"
     "  {\"run\": TEXT, \"boundaries\": [{\"seq\": N, \"step\": N, \"parent_seq\": N,\n"
     "     \"kind\": TEXT, \"precision\": TEXT, \"exact\": bool, \"created_ns\": N,\n"
     "     \"created\": TIME, \"entries\": N, \"bytes\": N, \"bytes_new\": N,\n"
     "     \"bytes_shared\": N, \"warnings\": N, \"save_id\": HEX, \"root\": HEX,\n"
-    "     \"labels\": {NAME: TEXT...}}]}\n"
+    "     \"damaged\": bool, \"labels\": {NAME: TEXT...}}]}\n"
+    "A boundary that is damaged has no more than seq and damaged.\n"
     "kind: plain, or dtypes, weighted, model-state joined by '+'.";
 
 #define LOG_DEFAULT 20
 #define LOG_PAGE 64 /* boundaries asked for at once */
+#define LOG_COLUMNS 10
 
 struct log_args {
     struct cmd_args cmd;
@@ -47,6 +49,7 @@ static error_t log_parse(int key, char *arg, struct argp_state *state)
 struct log_sink {
     struct table *table; /* or */
     json_t *array;
+    size_t damaged_count;
 };
 
 /* "name=value name=value" */
@@ -74,6 +77,17 @@ static json_t *log_labels_json(struct cairn *c, size_t index)
     return labels;
 }
 
+static void log_row_damaged(struct table *t, uint64_t seq)
+{
+    table_row(t);
+    table_cell(t, "%" PRIu64, seq);
+    table_cell(t, "-");
+    table_cell(t, "DAMAGED");
+    for (size_t i = 3; i < LOG_COLUMNS; i++) {
+        table_cell(t, "%s", i < LOG_COLUMNS - 1 ? "-" : "");
+    }
+}
+
 static void log_row(struct cairn *c, struct table *t, const struct cairn_boundary *b, size_t index)
 {
     struct out_buf buf;
@@ -92,20 +106,33 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     free(labels);
 }
 
-static void
-log_emit(struct cairn *c, const struct log_sink *sink, const struct cairn_boundary *b, size_t index)
+static json_t *log_object(struct cairn *c, const struct cairn_boundary *b, size_t index)
 {
-    if (sink->table != NULL) {
-        log_row(c, sink->table, b, index);
-        return;
+    json_t *object = b->damaged ? json_object() : json_boundary(b);
+    if (b->damaged) {
+        json_set(object, "seq", json_u64(b->seq));
+    } else {
+        json_set(object, "labels", log_labels_json(c, index));
     }
-    json_t *object = json_boundary(b);
-    json_set(object, "labels", log_labels_json(c, index));
-    json_add(sink->array, object);
+    json_set(object, "damaged", json_boolean(b->damaged));
+    return object;
+}
+
+static void
+log_emit(struct cairn *c, struct log_sink *sink, const struct cairn_boundary *b, size_t index)
+{
+    sink->damaged_count += b->damaged ? 1 : 0;
+    if (sink->table == NULL) {
+        json_add(sink->array, log_object(c, b, index));
+    } else if (b->damaged) {
+        log_row_damaged(sink->table, b->seq);
+    } else {
+        log_row(c, sink->table, b, index);
+    }
 }
 
 /* The daemon answers a page at a time: the next page begins with the last boundary of this one. */
-static int log_walk(struct cairn *c, const char *selector, size_t max, const struct log_sink *sink)
+static int log_walk(struct cairn *c, const char *selector, size_t max, struct log_sink *sink)
 {
     struct cairn_boundary page[LOG_PAGE];
     char next[32];
@@ -113,7 +140,7 @@ static int log_walk(struct cairn *c, const char *selector, size_t max, const str
     for (;;) {
         size_t want = max < LOG_PAGE - skip ? max + skip : LOG_PAGE;
         size_t count = 0;
-        int rc = cairn_find(c, selector, want, page, &count);
+        int rc = cairn_list(c, selector, want, page, &count);
         if (rc < 0) {
             return rc;
         }
@@ -130,7 +157,8 @@ static int log_walk(struct cairn *c, const char *selector, size_t max, const str
     }
 }
 
-static int log_json(struct cairn *c, const struct cmd_target *target, size_t max)
+static int
+log_json(struct cairn *c, const struct cmd_target *target, size_t max, size_t *ret_damaged)
 {
     struct log_sink sink = { .array = json_array() };
     int rc = log_walk(c, target->selector, max, &sink);
@@ -138,6 +166,7 @@ static int log_json(struct cairn *c, const struct cmd_target *target, size_t max
         json_decref(sink.array);
         return rc;
     }
+    *ret_damaged = sink.damaged_count;
     json_t *document = json_object();
     json_set(document, "run", json_text(target->run));
     json_set(document, "boundaries", sink.array);
@@ -145,18 +174,23 @@ static int log_json(struct cairn *c, const struct cmd_target *target, size_t max
     return 0;
 }
 
-static int log_table(struct cairn *c, const struct cmd_target *target, size_t max, bool headings)
+static int log_table(struct cairn *c,
+                     const struct cmd_target *target,
+                     size_t max,
+                     bool headings,
+                     size_t *ret_damaged)
 {
-    static const struct table_column columns[] = {
+    static const struct table_column columns[LOG_COLUMNS] = {
         { "SEQ", true },      { "STEP", true },    { "KIND", false }, { "AGE", false },
         { "TIME", false },    { "ENTRIES", true }, { "SIZE", true },  { "NEW", true },
         { "SAVE ID", false }, { "LABELS", false },
     };
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0], headings);
+    struct table *table = table_new(columns, LOG_COLUMNS, headings);
     struct log_sink sink = { .table = table };
     int rc = log_walk(c, target->selector, max, &sink);
     table_flush(table);
     (void)table_free(table);
+    *ret_damaged = sink.damaged_count;
     return rc;
 }
 
@@ -177,9 +211,19 @@ int cmd_log(const struct cmd_options *global, int argc, char **argv)
     if (code != OUT_OK) {
         return code;
     }
-    int rc = o->json ? log_json(c, &target, args.max) : log_table(c, &target, args.max, !o->quiet);
+    size_t damaged = 0;
+    int rc = o->json ? log_json(c, &target, args.max, &damaged)
+                     : log_table(c, &target, args.max, !o->quiet, &damaged);
     if (rc < 0) {
         code = (int)out_fail(c, o->json, rc, args.cmd.words[0]);
+    } else if (damaged > 0) {
+        code = OUT_ATTENTION;
+        (void)fprintf(
+            stderr,
+            "cairn: %zu of these boundaries are damaged: `cairn verify %s` says what else "
+            "is, the others can be loaded\n",
+            damaged,
+            target.run);
     }
     (void)cairn_close(c);
     return code;

@@ -31,7 +31,8 @@ static char *main_help(void)
                 "  RUN@STEP          the newest boundary of that step\n"
                 "  RUN@seq:N         by number, as `cairn log` lists it\n"
                 "  RUN@id:HEX        by save id\n"
-                "  RUN@best:LABEL:min, RUN@best:LABEL:max, RUN@finite\n"
+                "  RUN@best:LABEL:min, RUN@best:LABEL:max\n"
+                "  RUN@finite        not supported yet\n"
                 "\nExit codes:\n",
                 f);
 #define MAIN_EXIT(name, number, meaning) (void)fprintf(f, "  %3d  %s\n", number, meaning);

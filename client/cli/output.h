@@ -12,7 +12,9 @@
 /* X(name, number, meaning): the one table of exit codes; --help prints it. */
 #define OUT_EXITS(X)                                                                               \
     X(OUT_OK, 0, "fine")                                                                           \
-    X(OUT_ATTENTION, 1, "something needs a hand (status), or was found damaged (verify, show)")    \
+    X(OUT_ATTENTION,                                                                               \
+      1,                                                                                           \
+      "something needs a hand (status), or was found damaged (verify, log, show)")                 \
     X(OUT_NO_DAEMON, 2, "no daemon, or none that answers")                                         \
     X(OUT_NOT_FOUND, 3, "no such run, boundary or entry")                                          \
     X(OUT_USAGE, 4, "wrong usage, or a selector that cannot be read")                              \

@@ -132,10 +132,10 @@ int capture_component(struct capture *cap,
     return rc < 0 ? err_wrap(&cap->c->err, rc, "capture %s", component_name(component)) : 0;
 }
 
-static int build_seal(struct capture *cap)
+static int build_sums(struct capture *cap)
 {
     struct cairn_record *r = cap->r;
-    int rc = slot_finish_all(cap);
+    int rc = 0;
     for (uint32_t i = 1; rc == 0 && i < COMPONENT_NR; i++) {
         if (r->components[i].present) {
             rc = rec_sum(&r->components[i], &r->infos[i], &cap->c->err);
@@ -147,7 +147,7 @@ static int build_seal(struct capture *cap)
 int capture_end(struct capture *cap, uint32_t kind, struct cairn_record **ret)
 {
     struct cairn_record *r = cap->r;
-    int rc = build_seal(cap);
+    int rc = build_sums(cap);
     if (rc < 0) {
         capture_abort(cap);
         return rc;

@@ -60,29 +60,39 @@ static uint64_t capture_generation(const struct cairn_trainer *t)
     return t->generation == NULL ? 0 : __atomic_load_n(t->generation, __ATOMIC_ACQUIRE);
 }
 
-/* Everything between begin and end. */
+/* Everything between begin and end. Slots are filled until they are finished, so that is part of
+ * it. */
 static int capture_fill(struct capture *cap,
                         const struct cairn_trainer *t,
                         uint32_t kind,
                         const struct cairn_window *window)
 {
-    uint64_t generation = capture_generation(t);
+    const struct cairn_reader *model = &cap->r->components[COMPONENT_MODEL];
     int rc = capture_dtypes(cap, t, kind);
     if (rc == 0) {
         rc = capture_components(cap, t);
     }
     if (rc == 0) {
-        rc = ties_check(&cap->r->components[COMPONENT_MODEL], &cap->c->err);
+        rc = slot_finish_all(cap);
+    }
+    if (rc == 0) {
+        rc = ties_check(model, &cap->c->err);
     }
     if (rc == 0) {
         rc = capture_window(cap, window, kind);
     }
-    if (rc == 0 && capture_generation(t) != generation) {
-        rc = err_set(&cap->c->err,
-                     -CAIRN_ECONCURRENT,
-                     "the trainer was updated during the capture: capture between two updates");
-    }
     return rc;
+}
+
+static int
+capture_check_generation(struct cairn *c, const struct cairn_trainer *t, uint64_t generation)
+{
+    if (capture_generation(t) == generation) {
+        return 0;
+    }
+    return err_set(&c->err,
+                   -CAIRN_ECONCURRENT,
+                   "the trainer was updated during the capture: capture between two updates");
 }
 
 static int capture_run(struct cairn *c,
@@ -92,6 +102,7 @@ static int capture_run(struct cairn *c,
 {
     struct capture cap;
     struct cairn_window window = { 0 };
+    uint64_t generation = 0;
     int rc = cl_enter(c);
     if (rc < 0) {
         return rc;
@@ -99,6 +110,7 @@ static int capture_run(struct cairn *c,
     if (t == NULL || ret == NULL) {
         return cl_invalid(c, "capture needs a trainer and a place for the record");
     }
+    generation = capture_generation(t); /* before anything of the trainer is read */
     rc = capture_check(c, t, kind, &window);
     if (rc == 0) {
         rc = capture_begin(c, &cap);
@@ -107,6 +119,9 @@ static int capture_run(struct cairn *c,
         return rc;
     }
     rc = capture_fill(&cap, t, kind, &window);
+    if (rc == 0) {
+        rc = capture_check_generation(c, t, generation);
+    }
     if (rc < 0) {
         capture_abort(&cap);
         return rc;

@@ -55,8 +55,8 @@ int capture_collect(struct capture *cap,
                     enum component component,
                     int (*put)(void *self, struct cairn_writer *w),
                     void *self);
-/* All components are in: finish slots, chunks and sums. Takes the capture.
- * Errors: ESYNC, ENOMEM, a slot's. */
+/* All components are in and all slots are finished: sum it all up. Takes the capture.
+ * Errors: ENOMEM. */
 int capture_end(struct capture *cap, uint32_t kind, struct cairn_record **ret);
 void capture_abort(struct capture *cap);
 
@@ -77,6 +77,9 @@ void pack_fini(struct capture *cap);
 
 /* The plain form of a caller's tensor, still pointing to the caller's memory. Errors: EINVAL. */
 int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err);
+/* A put of this entry failed with rc (0: it did not): names it, and fails the capture. Returns rc.
+ */
+int writer_fail(struct cairn_writer *w, int rc, const struct entry *e);
 /* A scalar (kind, path, id, flags, value) of the component. */
 int writer_scalar(struct cairn_writer *w, const struct entry *scalar);
 /* Every element of a BOOL tensor is 0 or 1. Errors: EINVAL. */
@@ -86,7 +89,8 @@ int slot_add(struct capture *cap,
              enum component component,
              struct entry *e,
              struct cairn_slot *ret);
-/* Every slot must be done. Errors: ESYNC, a slot's own. */
+/* Every slot must be done; digests what they and their chunks hold. The trainer's memory is not
+ * read after this. Errors: ESYNC, ENOMEM, a slot's own. */
 int slot_finish_all(struct capture *cap);
 
 #endif

@@ -65,48 +65,84 @@ static int find_page(struct cairn *c, const char *selector, size_t max, union wi
     return cl_ask(c, WIRE_FIND, &msg, WIRE_FOUND, ret);
 }
 
-/* A longer list goes on with the last boundary of the page before, which comes again. */
-static int find_all(struct cairn *c,
-                    const char *selector,
-                    size_t max,
-                    struct cairn_boundary *ret,
-                    size_t *ret_count)
+/* The answer's boundaries and damaged ones, in one order. */
+struct find_merge {
+    const struct wire_found *found;
+    uint32_t sound, damaged; /* taken so far */
+};
+
+/* False: that was all. A damaged one has nothing but its seq. */
+static bool find_next(struct find_merge *m, struct boundary *ret, bool *ret_damaged)
+{
+    const struct wire_found *f = m->found;
+    bool sound = m->sound < f->count;
+    bool damaged = m->damaged < f->damaged_count;
+    if (!sound && !damaged) {
+        return false;
+    }
+    *ret_damaged = damaged && (!sound || f->damaged[m->damaged] > f->boundaries[m->sound].seq);
+    *ret = *ret_damaged ? (struct boundary){ .seq = f->damaged[m->damaged++] }
+                        : f->boundaries[m->sound++];
+    return true;
+}
+
+struct find_list {
+    struct cairn_boundary *list;
+    size_t max, count;
+};
+
+/* Add what an answer has, but for the `again` that are there already. */
+static int
+find_take(struct cairn *c, struct find_list *to, const struct wire_found *found, size_t again)
+{
+    struct find_merge merge = { .found = found };
+    struct boundary b;
+    bool damaged = false;
+    int rc = 0;
+    while (rc == 0 && to->count < to->max && find_next(&merge, &b, &damaged)) {
+        if (again > 0) {
+            again--;
+            continue;
+        }
+        struct cairn_boundary *ret = &to->list[to->count++];
+        rec_public(&b, ret);
+        ret->damaged = damaged;
+        rc = found_keep(c, &b);
+    }
+    return rc;
+}
+
+/* A longer list goes on with the last boundary of the page before, which comes again. A page may be
+ * short because its boundaries are large: only one with no news is the end. */
+static int find_all(struct cairn *c, const char *selector, struct find_list *to)
 {
     union wire_msg answer;
     char next[32];
-    size_t count = 0;
     for (;;) {
-        size_t again = count > 0 ? 1 : 0;
-        int rc = find_page(c, selector, max - count + again, &answer);
-        if (rc < 0) {
+        size_t before = to->count;
+        size_t again = before > 0 ? 1 : 0;
+        int rc = find_page(c, selector, to->max - before + again, &answer);
+        rc = rc < 0 ? rc : find_take(c, to, &answer.found, again);
+        if (rc < 0 || to->count == to->max || to->count == before) {
             return rc;
         }
-        const struct wire_found *found = &answer.found;
-        for (size_t i = again; rc == 0 && i < found->count && count < max; i++) {
-            rec_public(&found->boundaries[i], &ret[count++]);
-            rc = found_keep(c, &found->boundaries[i]);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-        /* A page may be short because its boundaries are large: only one with no news is the end.
-         */
-        if (count == max || found->count <= again || ret[count - 1].parent_seq == 0) {
-            *ret_count = count;
+        const struct cairn_boundary *last = &to->list[to->count - 1];
+        if (!last->damaged && last->parent_seq == 0) {
             return 0;
         }
-        (void)snprintf(next, sizeof next, "seq:%llu", (unsigned long long)ret[count - 1].seq);
+        (void)snprintf(next, sizeof next, "seq:%llu", (unsigned long long)last->seq);
         selector = next;
     }
 }
 
-int cairn_find(struct cairn *c,
+int cairn_list(struct cairn *c,
                const char *selector,
                size_t max,
                struct cairn_boundary *ret,
                size_t *ret_count)
 {
     struct selector parsed;
+    struct find_list list = { .list = ret, .max = max };
     int rc = cl_enter_run(c, 0);
     if (rc < 0) {
         return rc;
@@ -117,5 +153,31 @@ int cairn_find(struct cairn *c,
     rc = selector_parse(slice_str(selector), &parsed, &c->err);
     found_free(&c->found);
     bump_init(&c->found.bump, FOUND_TEXT_BYTES);
-    return rc < 0 ? rc : find_all(c, selector, max, ret, ret_count);
+    rc = rc < 0 ? rc : find_all(c, selector, &list);
+    if (rc == 0) {
+        *ret_count = list.count;
+    }
+    return rc;
+}
+
+int cairn_find(struct cairn *c,
+               const char *selector,
+               size_t max,
+               struct cairn_boundary *ret,
+               size_t *ret_count)
+{
+    size_t count = 0;
+    int rc = cairn_list(c, selector, max, ret, &count);
+    if (rc == 0 && count > 0 && ret[0].damaged) {
+        return err_set(&c->err,
+                       -CAIRN_ECORRUPT,
+                       "run '%s@%.100s': what is stored of seq %llu cannot be read",
+                       c->run,
+                       selector,
+                       (unsigned long long)ret[0].seq);
+    }
+    if (rc == 0) {
+        *ret_count = count;
+    }
+    return rc;
 }

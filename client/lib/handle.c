@@ -218,7 +218,15 @@ int cl_enter(struct cairn *c)
         return err_set(
             &c->err, -CAIRN_EFORK, "this handle was opened before a fork: open one in the child");
     }
-    return pending_tell(c);
+    return c->inside ? 0 : pending_tell(c);
+}
+
+void cl_begin(struct cairn *c, struct deadline deadline)
+{
+    c->deadline = deadline;
+    c->lost = false;
+    c->losses = 0;
+    c->backoff_ms = 0;
 }
 
 int cl_enter_daemon(struct cairn *c, int timeout_ms)
@@ -230,14 +238,11 @@ int cl_enter_daemon(struct cairn *c, int timeout_ms)
     if (timeout_ms < 0) {
         return cl_invalid(c, "a timeout is not negative");
     }
-    c->deadline = timeout_ms > 0 ? deadline_total(timeout_ms) : deadline_idle(c->timeout_ms);
-    c->lost = false;
-    c->losses = 0;
-    c->backoff_ms = 0;
+    cl_begin(c, timeout_ms > 0 ? deadline_total(timeout_ms) : deadline_idle(c->timeout_ms));
     if (c->flight != NULL && tp_readable(c->fd)) {
         (void)cl_receive_flight(
             c); /* what went wrong with it is told here, or settled when needed */
-        rc = pending_tell(c);
+        rc = c->inside ? 0 : pending_tell(c);
     }
     return rc;
 }

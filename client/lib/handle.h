@@ -16,7 +16,7 @@
 
 struct capture;
 
-/* Labels of the boundaries that the last cairn_find found, in its order (find.c). */
+/* Labels of the boundaries that the last list has, in its order (find.c). */
 struct found {
     struct found_row {
         const struct label *labels;
@@ -33,6 +33,7 @@ struct cairn {
     int timeout_ms;
     bool unusable; /* open failed: only cairn_error and cairn_close */
     bool forked;   /* this is the child */
+    bool inside;   /* a callback of a restore is running: what went wrong before is not told now */
 
     /* The connection (call.c). */
     int fd;                   /* -1: none */
@@ -70,13 +71,16 @@ struct cairn {
  */
 
 /* At the start of every public call: is the handle usable? Also tells of a started save that
- * failed and that nobody waited for. Errors: EINVAL, EFORK, that save's. */
+ * failed and that nobody waited for, but not to the callbacks of a restore, which it is no business
+ * of. Errors: EINVAL, EFORK, that save's. */
 int cl_enter(struct cairn *c);
 /* The same, for calls that talk to the daemon; sets the deadline: timeout_ms in total, or, with 0,
  * the handle's without progress. */
 int cl_enter_daemon(struct cairn *c, int timeout_ms);
 /* The same, for calls about the handle's run. */
 int cl_enter_run(struct cairn *c, int timeout_ms);
+/* Talking to the daemon begins, with this deadline. */
+void cl_begin(struct cairn *c, struct deadline deadline);
 /* NULL-tolerant: where a failure is told when there may be no handle (a record outlives it). */
 struct err *cl_err(struct cairn *c);
 int cl_invalid(struct cairn *c, const char *text);

@@ -2,7 +2,8 @@
  *
  * At most one of them is in flight: sealed, its COMMITTED on its way on the connection. When that
  * connection is lost the save is settled by its save id, sent again if need be: the record is kept
- * until the end for that. */
+ * until the end for that. Only the daemon decides: it commits, or it refuses, and then the record
+ * goes back to the caller. A deadline, a lost or a broken connection decide nothing. */
 #include "lib/pending.h"
 
 #include <stdlib.h>
@@ -39,13 +40,14 @@ static void pending_free(struct cairn_pending *p)
 
 /* ---- how they end ---- */
 
+/* The record of one that failed is kept, for who waits. */
 static void pending_end(struct cairn_pending *p)
 {
     p->done = true;
     if (p->c->flight == p) {
         p->c->flight = NULL;
     }
-    if (!p->starting) {
+    if (!p->starting && p->err.code == 0) {
         p->record = cairn_record_free(p->record);
     }
 }
@@ -109,14 +111,15 @@ void pending_orphan_all(struct cairn *c)
  * ---------------------------------------------------------------------------------------------------
  */
 
-/* One attempt to get further on a connection that is not the flight's. */
+/* One attempt to have it sealed, on a connection that is not the flight's. Then it is in flight. */
 static int pending_resend(struct cairn_pending *p)
 {
     struct cairn *c = p->c;
-    p->upload.until = UPLOAD_COMMITTED;
     int rc = upload_attempt(c, &p->upload);
-    if (rc == 0) {
+    if (rc == 0 && p->upload.committed) {
         pending_committed(p, &p->upload.boundary, p->upload.warnings);
+    } else if (rc == 0) {
+        c->flight = p;
     } else if (c->fd >= 0) { /* the daemon's own refusal */
         p->err = c->err;
         pending_end(p);
@@ -238,68 +241,98 @@ int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending
     return 0;
 }
 
-/* One step towards its end, begun before `until`. Only the wait for the first byte is cut short:
- * what a frame needs to come in whole, and a new connection, have the handle's own patience. */
+/* A message that has begun to come has this long to come whole, however short the caller's time. */
+#define PENDING_MESSAGE_MS 1000
+
+static int pending_take_frame(struct cairn *c)
+{
+    struct deadline least = deadline_total(PENDING_MESSAGE_MS);
+    if (c->deadline.end_ns < least.end_ns) {
+        c->deadline = least;
+    }
+    return cl_receive_flight(c);
+}
+
+static int pending_busy(struct cairn *c, const char *why)
+{
+    return err_set(&c->err, -CAIRN_EBUSY, "the save is still under way%s", why);
+}
+
+/* One step towards its end, not beyond `until`. */
 static int pending_wait_step(struct cairn_pending *p, const struct deadline *until)
 {
     struct cairn *c = p->c;
     c->deadline = *until;
-    if (!pending_may_go_on(p)) {
-        return -CAIRN_EBUSY;
+    if (c->flight == p && !tp_wait_readable(c->fd, until)) {
+        return pending_busy(c, "");
     }
-    c->deadline = deadline_idle(c->timeout_ms);
-    int rc = pending_step(p);
-    if (rc == 0 || !c->lost) {
-        return rc;
+    if (c->flight != p && deadline_passed(until)) {
+        return pending_busy(c, ": its connection was lost, and to settle it takes time");
+    }
+    int rc = c->flight == p ? pending_take_frame(c) : pending_resend(p);
+    if (rc == 0) {
+        return 0;
     }
     c->deadline = *until;
-    return cl_again(c) ? 0 : -CAIRN_EBUSY;
+    bool again = c->lost && cl_again(c);
+    if (!again && deadline_passed(until)) {
+        return pending_busy(c, ": its connection was lost");
+    }
+    return again ? 0 : rc;
 }
 
 static int pending_wait(struct cairn_pending *p, int timeout_ms)
 {
     struct deadline until = deadline_total(timeout_ms);
+    struct cairn *c = p->c;
     int rc = 0;
+    cl_begin(c, until);
     while (rc == 0 && !p->done) {
         rc = pending_wait_step(p, &until);
     }
     return rc;
 }
 
-static int pending_result(struct cairn_pending *p, struct cairn_boundary *ret)
+/* It is decided: what came of it, to the caller. */
+static int pending_result(struct cairn_pending *p,
+                          struct cairn_boundary *ret,
+                          struct cairn_record **ret_record)
 {
     int rc = p->err.code;
-    if (rc < 0) {
-        if (p->c != NULL) {
-            p->c->err = p->err;
-        }
-    } else if (ret != NULL) {
+    if (rc < 0 && p->c != NULL) {
+        p->c->err = p->err;
+    }
+    if (rc == 0 && ret != NULL) {
         *ret = p->boundary;
+    }
+    if (rc < 0 && ret_record != NULL) {
+        *ret_record = p->record;
+        p->record = NULL;
     }
     return rc;
 }
 
-int cairn_save_wait(struct cairn_pending **p, int timeout_ms, struct cairn_boundary *ret)
+int cairn_save_wait(struct cairn_pending **p,
+                    int timeout_ms,
+                    struct cairn_boundary *ret,
+                    struct cairn_record **ret_record)
 {
-    if (p == NULL || *p == NULL || timeout_ms < 0) {
+    if (p == NULL || *p == NULL) {
         return -CAIRN_EINVAL;
     }
     struct cairn *c = (*p)->c;
     int rc = 0;
-    if (c != NULL && c->forked) {
+    if (timeout_ms < 0) {
+        rc = cl_invalid(c, "a timeout is not negative");
+    } else if (c != NULL && c->forked) {
         rc = cl_enter(c);
-    } else if (c != NULL && !(*p)->done) {
-        c->lost = false;
-        c->losses = 0;
-        c->backoff_ms = 0;
+    } else if (!(*p)->done) {
         rc = pending_wait(*p, timeout_ms);
-        if (rc == -CAIRN_EBUSY) {
-            return err_set(&c->err, rc, "the save is still under way");
-        }
     }
-    if (rc == 0) {
-        rc = pending_result(*p, ret);
+    if (rc < 0) {
+        return rc; /* undecided: it stays */
     }
+    rc = pending_result(*p, ret, ret_record);
     pending_free(*p);
     *p = NULL;
     return rc;

@@ -8,7 +8,7 @@
 struct cairn_pending {
     struct cairn *c; /* NULL once the handle is closed */
     struct cairn_pending *next, **prev;
-    struct cairn_record *record; /* kept until the end: it may have to be sent again */
+    struct cairn_record *record; /* kept until it is committed: to be sent again, or given back */
     struct upload upload;
     bool starting; /* the record still is the caller's */
     bool done;
@@ -22,7 +22,7 @@ void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg);
 /* The connection of the flight is gone: it must be settled by its save id. */
 void pending_lost(struct cairn *c);
 /* Wait until no save of this handle is under way, settling what was lost. 0 also when one failed:
- * that is told by cl_enter. Errors: the connection's. */
+ * that is told by pending_tell. Errors: the connection's. */
 int pending_settle(struct cairn *c);
 /* The failure of a save that nobody was told of; 0: there is none. */
 int pending_tell(struct cairn *c);

@@ -4,6 +4,7 @@
  * window) and nothing changes; then the five components read, the dtypes are applied, and the
  * window is written, last. No step, no reset, no cast, no replay. */
 #include "internal/fault.h"
+#include "lib/pending.h"
 #include "lib/training.h"
 
 /* Which restore accepts which kind of record; the numbers are sets of KIND_DTYPES, KIND_WEIGHTED.
@@ -125,6 +126,34 @@ static int restore_get(struct restore *x)
     return rc;
 }
 
+/* A save that was started before ends, and what came of it is told, while nothing has changed yet.
+ * A restore that has begun must not fail for it. */
+static int restore_enter(struct cairn *c)
+{
+    int rc = cl_enter_daemon(c, 0);
+    if (rc == 0) {
+        rc = pending_settle(c);
+    }
+    return rc < 0 ? rc : pending_tell(c);
+}
+
+/* That an entry is missing says that the trainer does not fit the record: ENOENT is cairn_load's
+ * word for "there is no boundary, start fresh". */
+static int restore_code(struct cairn *c, int rc)
+{
+    if (rc == -CAIRN_ENOENT) {
+        rc = -CAIRN_EMISMATCH;
+        c->err.code = rc;
+    }
+    return rc;
+}
+
+static int restore_both(struct restore *x)
+{
+    int rc = restore_fit(x);
+    return rc < 0 ? rc : restore_get(x);
+}
+
 static int restore_run(struct cairn *c,
                        const struct cairn_record *r,
                        const struct cairn_trainer *t,
@@ -150,8 +179,13 @@ static int restore_run(struct cairn *c,
                                     { COMPONENT_OPTIMIZER, &t->optimizer },
                                     { COMPONENT_SCHEDULER, &t->scheduler },
                                     { COMPONENT_STATE, &t->state } } };
-    rc = restore_fit(&x);
-    return rc < 0 ? rc : restore_get(&x);
+    rc = restore_enter(c);
+    if (rc == 0) {
+        c->inside = true;
+        rc = restore_code(c, restore_both(&x));
+        c->inside = false;
+    }
+    return rc;
 }
 
 int cairn_restore(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)

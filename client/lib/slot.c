@@ -74,14 +74,19 @@ int cairn_slot_done(struct cairn *c, const struct cairn_slot *s, int rc)
     return result;
 }
 
+/* Another thread may say "done" at this moment: its word, and what it wrote before it, is seen
+ * whole or not at all. */
 static int slot_check(struct capture *cap, const struct slot *slot)
 {
     struct err *err = &cap->c->err;
-    int rc = 0;
-    if (!slot->done) {
+    (void)pthread_mutex_lock(&cap->c->slot_lock);
+    bool done = slot->done;
+    int rc = slot->rc;
+    (void)pthread_mutex_unlock(&cap->c->slot_lock);
+    if (!done) {
         rc = err_set(err, -CAIRN_ESYNC, "a slot was still open when the capture ended");
-    } else if (slot->rc < 0) {
-        rc = err_set(err, slot->rc, "the copy into a slot failed: %s", cairn_strerror(slot->rc));
+    } else if (rc < 0) {
+        rc = err_set(err, rc, "the copy into a slot failed: %s", cairn_strerror(rc));
     } else {
         return writer_check_bool(&slot->key, slot->dst, err);
     }

@@ -8,7 +8,7 @@
 #include "record/rules.h"
 
 /* A put that failed fails the capture, also when the callback goes on. */
-static int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
+int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
 {
     if (rc < 0) {
         (void)err_at(&w->cap->c->err, w->component, e->path.data, e->path.bytes);
@@ -41,12 +41,12 @@ int writer_check_bool(const struct entry *e, const void *data, struct err *err)
 static int writer_bytes(const struct cairn_entry *e, uint64_t *ret, struct err *err)
 {
     const struct dtype *dtype = dtype_find(e->dtype);
-    if (dtype != NULL && dtype->bits == 0) {
+    bool shaped = e->rank <= LIMIT_RANK && (e->rank == 0 || e->shape != NULL);
+    if (shaped && dtype != NULL && dtype->bits == 0) {
         *ret = e->bytes;
         return 0;
     }
-    if (e->rank > LIMIT_RANK || (e->rank > 0 && e->shape == NULL) ||
-        !dtype_bytes(e->dtype, e->rank, e->shape, ret)) {
+    if (!shaped || !dtype_bytes(e->dtype, e->rank, e->shape, ret)) {
         return err_set(
             err,
             -CAIRN_EINVAL,

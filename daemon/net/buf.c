@@ -12,12 +12,12 @@
 
 #include "internal/limits.h"
 
-enum { BUF_MIN = 4, BUF_PER_CONN = 2, BUF_UID_SHARE = 4, BUF_HUGE_PAGE_BYTES = 2 << 20 };
+enum { BUF_MIN = 4, BUF_PER_CONN = 2, BUF_PER_UID_MIN = 3, BUF_HUGE_PAGE_BYTES = 2 << 20 };
 
 struct buf_pool {
     uint8_t *map;
     size_t map_bytes;
-    unsigned count, free_count;
+    unsigned count, free_count, per_uid;
     struct buf *free; /* last given first: its memory is warm */
     struct buf_user *line, **line_end;
     bool offering;
@@ -39,7 +39,7 @@ static uint8_t *buf_pool_map(struct buf_pool *pool)
     return data;
 }
 
-struct buf_pool *buf_pool_new(uint64_t bytes)
+struct buf_pool *buf_pool_new(uint64_t bytes, enum buf_share share)
 {
     uint64_t count = bytes / LIMIT_CHUNK_BYTES < BUF_MIN ? BUF_MIN : bytes / LIMIT_CHUNK_BYTES;
     if (count > UINT32_MAX) {
@@ -50,6 +50,7 @@ struct buf_pool *buf_pool_new(uint64_t bytes)
         return NULL;
     }
     pool->count = (unsigned)count;
+    pool->per_uid = pool->count / share < BUF_PER_UID_MIN ? BUF_PER_UID_MIN : pool->count / share;
     pool->line_end = &pool->line;
     uint8_t *data = buf_pool_map(pool);
     if (data == NULL) {
@@ -85,11 +86,12 @@ static unsigned buf_held_by_uid(const struct buf_pool *pool, uint32_t uid)
     return held;
 }
 
+/* The last of a uid's share is for a connection that has none. */
 static bool buf_allowed(const struct buf_pool *pool, const struct buf_user *user)
 {
-    unsigned share = pool->count / BUF_UID_SHARE;
+    unsigned most = user->held == 0 ? pool->per_uid : pool->per_uid - 1;
     return pool->free_count > 0 && user->held < BUF_PER_CONN &&
-           buf_held_by_uid(pool, user->uid) < (share < BUF_PER_CONN ? BUF_PER_CONN : share);
+           buf_held_by_uid(pool, user->uid) < most;
 }
 
 static void buf_line_leave(struct buf_pool *pool, struct buf_user *user)
@@ -178,6 +180,11 @@ void buf_give(struct buf *buf)
     pool->free = buf;
     pool->free_count++;
     buf_offer(pool);
+}
+
+void buf_leave(struct buf_pool *pool, struct buf_user *user)
+{
+    buf_line_leave(pool, user);
 }
 
 void buf_user_gone(struct buf_pool *pool, struct buf_user *user)

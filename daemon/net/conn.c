@@ -25,7 +25,7 @@ static const uint32_t conn_next[CONN_NR] = {
     [CONN_HEAD] = SM_BIT(CONN_MESSAGE) | CONN_END,
     [CONN_MESSAGE] = SM_BIT(CONN_HEAD) | SM_BIT(CONN_ASK) | CONN_END,
     [CONN_ASK] = SM_BIT(CONN_PAYLOAD) | SM_BIT(CONN_DISCARD) | CONN_END,
-    [CONN_PAYLOAD] = SM_BIT(CONN_HEAD) | CONN_END,
+    [CONN_PAYLOAD] = SM_BIT(CONN_HEAD) | SM_BIT(CONN_DISCARD) | CONN_END,
     [CONN_DISCARD] = SM_BIT(CONN_HEAD) | CONN_END,
     [CONN_DRAIN] = SM_BIT(CONN_CLOSING),
     [CONN_CLOSING] = 0,
@@ -54,6 +54,7 @@ static void conn_free(struct conn *c)
     if (c->session != NULL) {
         c->set->handler->closed(c->session, c->reason);
     }
+    conn_end_wait(c);
     conn_out_free_all(c);
     buf_give(c->buf);
     free(c->message);
@@ -148,7 +149,12 @@ static void conn_expire(struct conn *c, uint64_t now)
     if (conn_due(c->drain_at, now)) {
         conn_shut(c); /* the reason is known since conn_fail */
     } else if (conn_due(c->output_at, now)) {
-        conn_end(c, false, "took no answer for %" PRIu64 " ms", limits->output_ms);
+        conn_end(c,
+                 false,
+                 "took its answers too slowly: a frame has its bytes at %" PRIu64
+                 " bytes/s, and all of them %" PRIu64 " ms more",
+                 limits->min_rate_bytes,
+                 conn_patience_ms(limits));
     } else if (conn_due(c->hello_at, now)) {
         (void)err_set(&err, -CAIRN_ETIMEDOUT, "no HELLO within %" PRIu64 " ms", limits->hello_ms);
         conn_fail(c, 0, &err);
@@ -233,7 +239,7 @@ void conn_watch(struct conn *c)
     if (c->sm.state == CONN_CLOSING) {
         return;
     }
-    bool reading = !conn_is_over(c) && c->pauses == 0 && c->out_bytes < CONN_OUT_HIGH_BYTES;
+    bool reading = !conn_is_over(c) && c->pauses == 0 && !conn_is_full(c);
     int events = (reading ? UV_READABLE : UV_DISCONNECT) | (c->out == NULL ? 0 : UV_WRITABLE);
     if (reading != c->reading) {
         c->reading = reading;

@@ -4,9 +4,11 @@
  * prefix and message are read (limits before anything), then, if there is payload, `payload` says
  * where it goes, then `frame` gets the whole. At most 1 MiB is read per connection and loop turn.
  * Deadlines: HELLO within 10 s; a started frame within 30 s plus its bytes at the minimum rate, the
- * time while we pause not counted; output without progress for 30 s. Broken deadlines, broken
- * frames and the end of the peer's process (pidfd) close the connection with a reason that is
- * logged once, with age and uid. */
+ * time while we pause not counted; each frame that we send, too, within its bytes at the minimum
+ * rate, and 30 s that all of them share: a frame that takes longer uses them up, faster ones fill
+ * them up again. Broken deadlines, broken frames and the end of the peer's process (pidfd) close
+ * the connection with a reason that is logged once, with age and uid. While 1 MiB of answers wait
+ * in memory, the connection is not read. */
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
@@ -46,7 +48,7 @@ struct conn_handler {
 
 struct conn_limits {
     uint64_t hello_ms, frame_ms, output_ms; /* 10 s, 30 s, 30 s */
-    uint64_t min_rate_bytes;                /* per second: stretches frame_ms for long frames */
+    uint64_t min_rate_bytes; /* per second: stretches frame_ms and output_ms for long frames */
     uint32_t connections, connections_per_uid;
 };
 
@@ -69,10 +71,22 @@ void conn_close(struct conn *conn, const char *reason);
 /* Pause and resume reading, counted. While paused the frame deadline does not run. */
 void conn_pause(struct conn *conn);
 void conn_resume(struct conn *conn);
+/* For who has more to say than one answer: false, there is room for it. True: too much waits to be
+ * taken, `room(arg)` will be called once, from the loop, when there is room again, or when the
+ * connection is gone (after `closed`). One at a time. */
+bool conn_wait_room(struct conn *conn, void (*room)(void *arg), void *arg);
+/* Who waits for room is called now. */
+void conn_end_wait(struct conn *conn);
 /* The first frame was a good HELLO: the HELLO deadline ends. */
 void conn_greeted(struct conn *conn);
 /* Is the peer in this group, by its primary or any other? */
 bool conn_peer_in_group(const struct conn *conn, uint32_t gid);
+/* The frame whose message or payload is being read, and when (loop time) its last bytes came. NULL:
+ * none is. */
+const struct frame *conn_frame(const struct conn *conn, uint64_t *ret_took_ms);
+/* Nobody wants the payload any more that is being read: its buffer is given back now, what is still
+ * to come of it is thrown away, and `frame` is called without it. Else nothing. */
+void conn_discard(struct conn *conn);
 uint64_t conn_id(const struct conn *conn); /* for the log: 1, 2, 3, ... */
 
 /* ---- the set of connections, owned by the server ---- */

@@ -19,6 +19,8 @@
 #include "net/conn.h"
 
 enum { CONN_TURN_BYTES = 1 << 20, CONN_OUT_HIGH_BYTES = 1 << 20, CONN_DISCARD_BYTES = 64 << 10 };
+/* As asked for; the kernel doubles it, and says that there is room when most of it is. */
+enum { CONN_SEND_BUFFER_BYTES = 1 << 20 };
 
 enum conn_state {
     CONN_HEAD,    /* between frames, or in a prefix */
@@ -62,14 +64,18 @@ struct conn {
     struct frame frame;
     uint8_t *message;
     struct buf *buf;
-    uint64_t got; /* bytes of the piece that the state is about */
+    uint64_t got;     /* bytes of the piece that the state is about */
+    uint64_t took_ms; /* when the last of them came, in loop time */
 
     /* output, in order */
     struct conn_out *out, **out_end;
-    size_t out_bytes; /* of heads: payload is bounded by the pool */
+    size_t out_bytes;        /* of memory: heads and what is around them; payload is the pool's */
+    void (*room)(void *arg); /* who waits for out_bytes to fall; NULL: nobody */
+    void *room_arg;
 
     /* deadlines in loop time, 0: none */
     uint64_t hello_at, frame_at, output_at, drain_at;
+    uint64_t output_us;     /* output_at, exactly: small frames take less than 1 ms */
     uint64_t frame_left_ms; /* the frame's clock while it stands still */
     uint64_t timer_at;
 };
@@ -111,6 +117,11 @@ const char *conn_where(const struct conn *c, char *ret, size_t ret_bytes);
 
 /* conn_write.c */
 void conn_flush(struct conn *c);
+/* How long all frames together may take beyond what they have by the least rate: what the socket
+ * holds is part of it, because whether the peer reads shows only when that has room again. */
+uint64_t conn_patience_ms(const struct conn_limits *limits);
+/* Is so much in the queue that nothing may come to it but what is on its way already? */
+bool conn_is_full(const struct conn *c);
 /* Takes head and buf; a closed connection gives them back at once. */
 void conn_queue(
     struct conn *c, struct wire_buf head, struct buf *buf, void (*sent)(void *arg), void *arg);

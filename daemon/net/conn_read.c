@@ -180,6 +180,25 @@ void conn_ask(struct conn *c)
     }
 }
 
+const struct frame *conn_frame(const struct conn *conn, uint64_t *ret_took_ms)
+{
+    if (conn->sm.state != CONN_MESSAGE && conn->sm.state != CONN_PAYLOAD) {
+        return NULL;
+    }
+    *ret_took_ms = conn->took_ms;
+    return &conn->frame;
+}
+
+void conn_discard(struct conn *conn)
+{
+    struct buf *buf = conn->buf;
+    if (conn->sm.state == CONN_PAYLOAD) {
+        conn->buf = NULL;
+        sm_move(&conn->sm, CONN_DISCARD);
+        buf_give(buf);
+    }
+}
+
 /* The prefix is whole: check it, make room for the message. */
 static void conn_begin_message(struct conn *c)
 {
@@ -268,6 +287,7 @@ static void conn_took(struct conn *c, size_t bytes)
         conn_set_timer(c);
     }
     c->got += bytes;
+    c->took_ms = uv_now(c->set->loop);
     if (conn_piece_is_whole(c)) {
         conn_piece(c);
     }
@@ -276,7 +296,7 @@ static void conn_took(struct conn *c, size_t bytes)
 void conn_read(struct conn *c)
 {
     uint64_t left = CONN_TURN_BYTES;
-    while (left > 0 && c->pauses == 0 && !conn_is_over(c) && c->out_bytes < CONN_OUT_HIGH_BYTES) {
+    while (left > 0 && c->pauses == 0 && !conn_is_over(c) && !conn_is_full(c)) {
         uint64_t want = 0;
         uint8_t *data = conn_target(c, &want);
         size_t got = conn_recv(c, data, want < left ? want : left);

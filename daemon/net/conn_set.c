@@ -13,7 +13,7 @@
 #include "net/conn_int.h"
 #include "net/peer.h"
 
-enum { CONN_ACCEPTS_PER_TURN = 16, CONN_RETRY_MS = 100, CONN_SEND_BUFFER_BYTES = 1 << 20 };
+enum { CONN_ACCEPTS_PER_TURN = 16, CONN_RETRY_MS = 100 };
 
 /* ---- admission ---- */
 

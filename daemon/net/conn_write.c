@@ -19,6 +19,13 @@ static size_t conn_out_bytes(const struct conn_out *out)
     return out->head.bytes + (out->buf == NULL ? 0 : out->buf->bytes);
 }
 
+/* A peer that asks small questions and takes no answers must not make the daemon grow: of an answer
+ * of 24 bytes it is the memory that counts. */
+static size_t conn_out_memory(const struct conn_out *out)
+{
+    return out->head.cap_bytes + sizeof *out;
+}
+
 static void conn_out_free(struct conn_out *out)
 {
     wire_buf_free(&out->head);
@@ -38,6 +45,55 @@ void conn_out_free_all(struct conn *c)
 
 /* ---- the queue ---- */
 
+bool conn_is_full(const struct conn *c)
+{
+    return c->out_bytes >= CONN_OUT_HIGH_BYTES;
+}
+
+bool conn_wait_room(struct conn *conn, void (*room)(void *arg), void *arg)
+{
+    if (conn_is_over(conn) || !conn_is_full(conn)) {
+        return false;
+    }
+    conn->room = room;
+    conn->room_arg = arg;
+    return true;
+}
+
+void conn_end_wait(struct conn *conn)
+{
+    void (*room)(void *arg) = conn->room;
+    conn->room = NULL;
+    if (room != NULL) {
+        room(conn->room_arg);
+    }
+}
+
+uint64_t conn_patience_ms(const struct conn_limits *limits)
+{
+    return limits->output_ms + UINT64_C(2000) * CONN_SEND_BUFFER_BYTES / limits->min_rate_bytes;
+}
+
+/* Another frame is the first now. It has its bytes at the least rate (rounded up, so that who keeps
+ * it lives), and what is left of the patience: a peer cannot win time by taking little at a time.
+ */
+static void conn_output_clock(struct conn *c)
+{
+    const struct conn_limits *limits = &c->set->limits;
+    uint64_t full_us = (uv_now(c->set->loop) + conn_patience_ms(limits)) * 1000;
+    uint64_t rate = limits->min_rate_bytes;
+    if (c->out == NULL) {
+        c->output_at = 0;
+        return;
+    }
+    if (c->output_at == 0 || c->output_us > full_us) {
+        c->output_us = full_us;
+    }
+    c->output_us += (conn_out_bytes(c->out) * UINT64_C(1000000) + rate - 1) / rate;
+    c->output_at = c->output_us / 1000;
+    conn_set_timer(c);
+}
+
 void conn_queue(
     struct conn *c, struct wire_buf head, struct buf *buf, void (*sent)(void *arg), void *arg)
 {
@@ -49,13 +105,13 @@ void conn_queue(
         return;
     }
     *out = (struct conn_out){ .head = head, .buf = buf, .sent = sent, .arg = arg };
-    if (c->out == NULL) {
-        c->output_at = uv_now(c->set->loop) + c->set->limits.output_ms;
-        conn_set_timer(c);
-    }
+    bool first = c->out == NULL;
     *c->out_end = out;
     c->out_end = &out->next;
-    c->out_bytes += head.bytes;
+    c->out_bytes += conn_out_memory(out);
+    if (first) {
+        conn_output_clock(c);
+    }
     conn_watch(c);
 }
 
@@ -160,7 +216,8 @@ static void conn_sent(struct conn *c, size_t bytes)
         if (c->out == NULL) {
             c->out_end = &c->out;
         }
-        c->out_bytes -= out->head.bytes;
+        c->out_bytes -= conn_out_memory(out);
+        conn_output_clock(c);
         void (*sent)(void *arg) = out->sent;
         void *arg = out->arg;
         conn_out_free(out);
@@ -205,11 +262,9 @@ void conn_flush(struct conn *c)
     if (c->sm.state == CONN_CLOSING) {
         return;
     }
-    if (total > 0) {
-        c->output_at = c->out == NULL ? 0 : uv_now(c->set->loop) + c->set->limits.output_ms;
-        conn_set_timer(c);
-    }
     if (c->out == NULL && c->sm.state == CONN_DRAIN) {
         conn_end(c, false, "failed");
+    } else if (!conn_is_full(c)) {
+        conn_end_wait(c);
     }
 }

@@ -2,9 +2,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { FIND_FRAME_BYTES = 64 }; /* what protobuf puts around a boundary, and around all */
-
 #include "ops/ops_int.h"
+
+/* What protobuf puts around a boundary, and around all; the longest seq. */
+enum { FIND_FRAME_BYTES = 64, FIND_SEQ_BYTES = 10 };
 
 static int find_select(struct query *q, uint64_t *ret_seq)
 {
@@ -16,31 +17,42 @@ static int find_select(struct query *q, uint64_t *ret_seq)
  * ---------------------------------------------------------------------------------------- */
 
 /* As many of them as one FOUND holds, one at least: labels can make boundaries large. */
-static uint32_t find_cut(const struct boundary *boundaries, uint32_t count)
+static void find_cut(struct st_list *list)
 {
     const size_t most = wire_type_limits(WIRE_FOUND)->message_max_bytes - FIND_FRAME_BYTES;
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bytes += wire_boundary_bytes(&boundaries[i]) + FIND_FRAME_BYTES;
-        if (bytes > most && i > 0) {
-            return i;
+    size_t bytes = list->damaged_count * (size_t)FIND_SEQ_BYTES;
+    uint32_t fit = 0;
+    for (; fit < list->count; fit++) {
+        bytes += wire_boundary_bytes(&list->boundaries[fit]) + FIND_FRAME_BYTES;
+        if (bytes > most && fit > 0) {
+            break;
         }
     }
-    return count;
+    if (fit == list->count) {
+        return;
+    }
+    list->count = fit;
+    while (list->damaged_count > 0 &&
+           list->damaged[list->damaged_count - 1] < list->boundaries[fit - 1].seq) {
+        list->damaged_count--; /* behind the cut */
+    }
 }
 
 static int find_work(struct query *q)
 {
-    struct wire_found *found = &q->msg.found;
+    struct st_list list = { .count = 0 };
     uint64_t seq = 0;
     int rc = find_select(q, &seq);
-    if (rc == 0) {
-        rc = st_list(q->run->st, seq, q->max, &q->bump, &found->boundaries, &found->count, &q->err);
+    rc = rc < 0 ? rc : st_list(q->run->st, seq, q->max, &q->bump, &list, &q->err);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        found->count = find_cut(found->boundaries, found->count);
-    }
-    return rc;
+    find_cut(&list);
+    q->msg.found = (struct wire_found){ .boundaries = list.boundaries,
+                                        .count = list.count,
+                                        .damaged = list.damaged,
+                                        .damaged_count = list.damaged_count };
+    return 0;
 }
 
 static void find_reply(struct query *q)
@@ -177,9 +189,9 @@ void op_manifest(struct session *s, const struct frame_in *in)
         .name = "MANIFEST", .access = ACCESS_READ, .work = manifest_work, .reply = manifest_reply
     };
     struct err err = { 0 };
-    if (s->load == NULL || s->load->streaming) {
+    if (s->load == NULL) {
         (void)err_set(
-            &err, -CAIRN_EINVAL, "MANIFEST needs a pinned boundary that is not streaming");
+            &err, -CAIRN_EINVAL, "MANIFEST without a pinned boundary: DESCRIBE with pin first");
         session_refuse(s, in->frame->request, &err);
         return;
     }

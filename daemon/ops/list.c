@@ -19,7 +19,7 @@ list_run_info(struct wire_run_info *ret, const struct run_name *name, const stru
     *ret = (struct wire_run_info){
         .uid = name->uid,
         .run = slice_str(name->name),
-        .exists = true,
+        .exists = row->boundary_count > 0, /* a BEGIN that came to nothing leaves an empty one */
         .boundary_count = row->boundary_count,
         .latest_seq = row->latest_seq,
         .latest_step = row->latest_step,
@@ -59,6 +59,7 @@ void op_run_open(struct session *s, const struct frame_in *in)
 struct list_row {
     struct run_name name;
     struct row_run row;
+    bool poisoned;
 };
 
 static int list_each(void *arg, const struct st_run_row *row)
@@ -80,6 +81,7 @@ static int list_each(void *arg, const struct st_run_row *row)
     memcpy(to->name.name, row->name.data, row->name.bytes);
     to->name.name[row->name.bytes] = '\0';
     to->row = row->run;
+    to->poisoned = row->poisoned;
     return 0;
 }
 
@@ -89,17 +91,6 @@ static int list_work(struct query *q)
     return st_runs(q->session->ops->st, uid, list_each, q, &q->err);
 }
 
-static bool list_poisoned(const struct ops *ops, const struct run_name *name)
-{
-    for (const struct run *run = ops->runs; run != NULL; run = run->next) {
-        if (run->state == RUN_READY && run->name.uid == name->uid &&
-            strcmp(run->name.name, name->name) == 0) {
-            return st_run_poisoned(run->st);
-        }
-    }
-    return false;
-}
-
 static void list_reply(struct query *q)
 {
     const struct list_row *rows = q->list;
@@ -107,7 +98,7 @@ static void list_reply(struct query *q)
     for (uint32_t i = 0; i < q->list_count; i++) {
         union wire_msg msg;
         list_run_info(&msg.run_info, &rows[i].name, &rows[i].row);
-        msg.run_info.poisoned = list_poisoned(q->session->ops, &rows[i].name);
+        msg.run_info.poisoned = rows[i].poisoned;
         conn_send(q->session->conn, WIRE_RUN_INFO, q->request, &msg);
     }
     conn_send(q->session->conn, WIRE_DONE, q->request, &done);

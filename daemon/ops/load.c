@@ -11,7 +11,7 @@ struct read_slot {
     struct job job;
     struct load *load;
     struct buf *buf;
-    uint32_t index;
+    uint32_t index, stream; /* stream: of the load, when it was asked for */
     bool finished;
     int rc;
     struct err err;
@@ -93,20 +93,22 @@ static void load_read_work(struct job *job)
     slot->rc = st_load_read(slot->load->st, slot->index, slot->buf->data, &slot->err);
 }
 
-/* The first of the reads under way is done: send it, or end the stream with its failure. */
+/* The first of the reads under way is done: send it, or end the stream with its failure. Its own
+ * stream: one that has ended with ERROR leaves reads behind, and the next may have begun. */
 static void load_send_head(struct load *l)
 {
     struct read_slot *slot = l->reading_head;
+    bool wanted = l->streaming && !l->aborted && slot->stream == l->stream;
     l->reading_head = slot->next;
     if (l->reading_head == NULL) {
         l->reading_tail = &l->reading_head;
     }
-    if (l->streaming && !l->aborted && slot->rc == 0) {
+    if (wanted && slot->rc == 0) {
         slot->buf->bytes = st_load_chunk(l->st, slot->index)->bytes;
         conn_send_data(l->session->conn, l->request, slot->index, slot->buf, NULL, NULL);
         l->sent++;
         slot->buf = NULL;
-    } else if (l->streaming && !l->aborted) {
+    } else if (wanted) {
         load_stop(l, &slot->err);
     }
     buf_give(slot->buf);
@@ -135,14 +137,15 @@ static bool load_start_read(struct load *l)
     if (slot == NULL) {
         struct err err = { 0 };
         (void)err_set(&err, -CAIRN_ENOMEM, "no memory to read a chunk");
-        buf_give(buf);
         load_stop(l, &err);
+        buf_give(buf); /* may have this load asked again: not before its stream has ended */
         return false;
     }
     slot->job = (struct job){ .work = load_read_work, .done = load_read_done };
     slot->load = l;
     slot->buf = buf;
     slot->index = l->next++;
+    slot->stream = l->stream;
     *l->reading_tail = slot;
     l->reading_tail = &slot->next;
     l->credits--;
@@ -207,6 +210,7 @@ void op_load(struct session *s, const struct frame_in *in)
         return;
     }
     l->request = in->frame->request;
+    l->stream++;
     l->streaming = true;
     l->aborted = false;
     l->sent = 0;

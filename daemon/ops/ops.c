@@ -1,13 +1,19 @@
 /* ops.c: start and stop of what frames do. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
 
+static void ops_beat_closed(uv_handle_t *handle)
+{
+    struct ops *ops = CONTAINER_OF(handle, struct ops, beat);
+    ops->stopped(ops->stopped_ctx);
+}
+
 static void ops_inbox_closed(struct inbox *inbox)
 {
     struct ops *ops = CONTAINER_OF(inbox, struct ops, inbox);
-    ops->inbox_open = false;
-    ops->stopped(ops->stopped_ctx);
+    uv_close((uv_handle_t *)&ops->beat, ops_beat_closed);
 }
 
 int ops_new(uv_loop_t *loop,
@@ -31,11 +37,12 @@ int ops_new(uv_loop_t *loop,
         return err_set(err, -CAIRN_ENOMEM, "no wake-up handle for the loop");
     }
     ops->inbox_open = true;
+    query_beats_init(ops);
     ops->queries = pool_new("cairn-query", 2, &ops->inbox);
     ops->reads = pool_new("cairn-read", 2, &ops->inbox);
     ops->checks = pool_new("cairn-check", 1, &ops->inbox);
-    ops->write_bufs = buf_pool_new(options->pool_bytes);
-    ops->read_bufs = buf_pool_new(options->read_pool_bytes);
+    ops->write_bufs = buf_pool_new(options->pool_bytes, BUF_SHARE_WRITE);
+    ops->read_bufs = buf_pool_new(options->read_pool_bytes, BUF_SHARE_READ);
     *ret = ops;
     if (ops->queries == NULL || ops->reads == NULL || ops->checks == NULL ||
         ops->write_bufs == NULL || ops->read_bufs == NULL) {
@@ -75,6 +82,10 @@ static void ops_stop_session(struct session *s, const struct err *err)
     if (s->load != NULL) {
         load_release(s->load);
     }
+    query_cancel_all(s);
+    if (s->conn != NULL) {
+        conn_end_wait(s->conn); /* a query that waits for its peer to read */
+    }
 }
 
 void ops_stop(struct ops *ops, void (*stopped)(void *ctx), void *ctx)
@@ -92,6 +103,49 @@ void ops_stop(struct ops *ops, void (*stopped)(void *ctx), void *ctx)
     }
     run_close_all(ops);
     ops_check_stopped(ops);
+}
+
+static void ops_log_uploads(const struct run *run)
+{
+    static const char *const states[UPLOAD_NR] = {
+        [UPLOAD_WISHING] = "begins",
+        [UPLOAD_BEGINNING] = "begins",
+        [UPLOAD_RECEIVING] = "is received",
+        [UPLOAD_SEALING] = "is checked",
+        [UPLOAD_SEALED] = "waits for its commit",
+        [UPLOAD_COMMITTING] = "commits",
+        [UPLOAD_FAILED] = "is undone",
+    };
+    for (const struct upload *u = run->uploads; u != NULL; u = u->next) {
+        log_error("save has not ended",
+                  "run=%" PRIu32 "/%s step=%" PRIu64 " uid=%" PRIu32 " pid=%" PRId32
+                  " what=\"%s\" chunks=%" PRIu32 "/%" PRIu32 " age_ms=%" PRIu64,
+                  run->name.uid,
+                  run->name.name,
+                  u->boundary.step,
+                  u->peer.uid,
+                  u->peer.pid,
+                  states[u->state],
+                  u->next_chunk,
+                  u->boundary.chunk_count,
+                  u->begin_ms == 0 ? 0 : uv_now(run->ops->loop) - u->begin_ms);
+    }
+}
+
+void ops_log_busy(const struct ops *ops)
+{
+    static const char *const states[] = {
+        [RUN_OPENING] = "opens", [RUN_READY] = "is in use", [RUN_CLOSING] = "closes"
+    };
+    for (const struct run *run = ops->runs; run != NULL; run = run->next) {
+        log_error("run is not closed",
+                  "run=%" PRIu32 "/%s what=\"%s\" users=%u",
+                  run->name.uid,
+                  run->name.name,
+                  states[run->state],
+                  run->holds);
+        ops_log_uploads(run);
+    }
 }
 
 struct ops *ops_free(struct ops *ops)

@@ -40,6 +40,8 @@ struct ops {
     unsigned run_count;
     uint64_t start_ms, committed_count, failed_count, upload_count;
     unsigned query_count, load_count; /* under way */
+    uv_timer_t beat;                  /* while questions are under way that say how far they are */
+    unsigned beat_count;
     bool stopping, inbox_open;
     void (*stopped)(void *ctx);
     void *stopped_ctx;
@@ -61,7 +63,7 @@ int access_check(const struct session *s,
                  struct run_name *ret,
                  struct err *err);
 
-/* ---- runs (run.c) ---- */
+/* ---- runs (run.c, run_wait.c) ---- */
 enum run_state { RUN_OPENING, RUN_READY, RUN_CLOSING };
 
 /* A wish for a run, embedded in whoever has it. `ready` is called once, on the loop, maybe before
@@ -69,6 +71,7 @@ enum run_state { RUN_OPENING, RUN_READY, RUN_CLOSING };
 struct run_wish {
     void (*ready)(struct run_wish *wish, struct run *run, const struct err *err);
     bool create;
+    uint32_t uid; /* who asks: has a share of the open runs */
     struct run_wish *next;
 };
 
@@ -87,9 +90,10 @@ struct run {
     struct pool *writer;   /* segments and commits, one thread */
     struct pool *digester; /* digests behind the writes, one thread */
     unsigned holds;
-    struct run_wish *wishes; /* waiting for OPENING or CLOSING to end */
+    uint32_t holder;         /* uid that took it when nobody held it */
+    struct run_wish *wishes; /* waiting for OPENING or CLOSING to end; first come, first served */
     struct upload *uploads;  /* in the order of BEGIN */
-    struct run_wait *waits;
+    struct run_wait *waits;  /* as they came */
     uint64_t seal_count;
     bool drop; /* unlink after closing */
     void (*dropped)(void *arg, int rc, const struct err *err);
@@ -101,13 +105,15 @@ struct run {
     struct err err;
 };
 
+/* EBUSY: every open run is held, or the share of the uid that asks (run_share) is. */
 void run_get(struct ops *ops, const struct run_name *name, struct run_wish *wish);
 void run_put(struct run *run);
 /* Call wait->settled when all that is sealed by now has ended; maybe at once. */
 void run_settle(struct run *run, struct run_wait *wait);
 /* An upload of the run ended or moved: next commit, waiting questions. */
 void run_kick(struct run *run);
-/* Close (dropping it) a run that only the caller holds; gives the hold back. EBUSY else. */
+/* Close (dropping it) a run that only the caller holds; gives the hold back. EBUSY else. EPOISONED:
+ * it is latched, and must outlive the latch. */
 int run_drop(struct run *run,
              void (*dropped)(void *arg, int rc, const struct err *err),
              void *arg,
@@ -125,7 +131,8 @@ struct session {
     bool ignoring; /* frames of a refused upload are still coming */
     uint32_t ignored_request;
     struct buf_user write_user, read_user;
-    unsigned busy; /* queries under way */
+    struct query *queries; /* under way */
+    unsigned busy;         /* those, and what else needs the session */
     struct session *next, **prev;
 };
 
@@ -146,12 +153,13 @@ op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_begin, op_chu
     op_data, op_seal, op_abort, op_find, op_describe, op_manifest, op_chunk_list, op_close, op_load,
     op_release, op_verify, op_status;
 
-/* ---- uploads (upload.c, upload_begin.c, upload_data.c, upload_commit.c) ---- */
+/* ---- uploads (upload*.c) ---- */
 enum upload_state {
     UPLOAD_WISHING,   /* waiting for its run */
     UPLOAD_BEGINNING, /* the writer looks the save id up and allocates */
     UPLOAD_RECEIVING,
-    UPLOAD_SEALED, /* whole and ours; waits for digests and for its turn */
+    UPLOAD_SEALING, /* whole and ours; the helper checks its manifest */
+    UPLOAD_SEALED,  /* waits for digests and for its turn */
     UPLOAD_COMMITTING,
     UPLOAD_FAILED, /* waits for its jobs, then for the writer to unlink */
     UPLOAD_NR
@@ -174,19 +182,33 @@ struct upload {
     unsigned jobs;
     atomic_bool cancelled; /* tells jobs on other threads to skip */
     bool paused;           /* its connection is not read until BEGUN */
-    uint64_t seal_ticket;
-    uint64_t begin_ms, progress_ms, deadline_ms;
+    uint64_t seal_ticket;  /* SEAL has come: goes on without its session */
+    struct wire_seal seal;
+    uint64_t begin_ms;
+    /* upload_clock.c */
+    bool no_buffer; /* its chunk has no place yet */
+    bool waits;     /* for its client: the clock runs */
+    uint64_t progress_ms, waits_since_ms, waited_ms, arrived_bytes;
     uv_timer_t timer;
     struct run_wish wish;
-    struct job job; /* begin, commit, abort */
+    struct job job; /* begin, seal, commit, abort */
     int rc;
     struct err err;
     struct upload *next;
 };
 
 void upload_move(struct upload *u, enum upload_state to);
-void upload_progress(struct upload *u);
-void upload_start_deadlines(struct upload *u);
+/* After whatever may have changed who waits for whom: state, jobs, no_buffer. */
+void upload_clock(struct upload *u);
+/* A whole frame of it has come. */
+void upload_arrived(struct upload *u, const struct frame *f);
+/* After its manifest has grown. ELIMIT: alone more than one uid may stage. EBUSY: with what else is
+ * staged, by its uid or by all. */
+int upload_check_staged(const struct upload *u, struct err *err);
+/* The upload that a frame belongs to, in the state to take it; else the connection ends. */
+struct upload *upload_of(struct session *s, const struct frame_in *in, const char *what);
+/* Refuse what was fed: the run is named in front. */
+void upload_refuse(struct upload *u, struct err *err);
 /* Read its connection again (paused by BEGIN). */
 void upload_unpause(struct upload *u);
 /* Refuse it towards its session, log, and have everything undone. */
@@ -211,6 +233,7 @@ struct load {
     struct run *run;
     struct st_load *st;
     uint32_t request;
+    uint32_t stream; /* which LOAD this is: the request id is the client's choice */
     bool streaming, aborted;
     uint32_t next, end, credits, sent; /* chunks: to read next, behind the last; sent in all */
     struct read_slot *reading_head, **reading_tail; /* reads under way, in order */
@@ -234,6 +257,8 @@ struct query_kind {
     bool missing_ok;                 /* a run that is not there is no error: reply with run NULL */
     bool checks;                     /* on the pool for long checks */
     void (*before)(struct query *q); /* on the loop, before work; NULL: nothing */
+    void (*beat)(struct query *q);   /* on the loop, every 2 s until the end: how far it is, for a
+                                        connection that is there; NULL: it is not long */
     int (*work)(struct query *q);    /* on a thread; returns 0 or negative with q->err set */
     void (*reply)(struct query *q);  /* on the loop, after success, connection there; when work has
                                         set `again`, work follows once more */
@@ -248,8 +273,11 @@ struct query {
     struct run_wait wait;
     struct job job;
     struct bump bump;
+    atomic_bool cancelled; /* the connection has gone, or the daemon is stopping */
+    bool parked;           /* until the peer has taken what was sent */
     int rc;
     struct err err;
+    struct query *next; /* of the session */
     /* in */
     char text[LIMIT_SELECTOR_BYTES + 1];
     struct selector selector;
@@ -274,6 +302,11 @@ struct query *query_new(struct session *s,
 void query_start(struct query *q);
 /* Copy and parse a selector into the query. EINVAL, with q->err set. */
 int query_take_selector(struct query *q, struct slice text);
+/* Any thread: ECANCELED in *err when nobody wants its answer any more. */
+int query_check(const struct query *q, struct err *err);
+/* Have what a session has asked end as soon as it can. */
+void query_cancel_all(struct session *s);
+void query_beats_init(struct ops *ops);
 /* End it with an error instead of starting it. */
 void query_refuse(struct query *q, int code, const char *text);
 

@@ -1,14 +1,89 @@
 /* query.c: a question on its way: its run is opened, what was sealed before it ends, a thread works
  * the answer out, the loop sends it. While it is under way its connection is not read: one question
- * at a time per connection, which also bounds what a client can pile up. */
+ * at a time per connection, which also bounds what a client can pile up.
+ *
+ * It is cancelled when its connection goes, or the daemon is to stop: wherever it waits or works,
+ * it ends at the next step (ECANCELED, if the peer is still there). */
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
+
+enum { QUERY_BEAT_MS = 2000 };
+
+/* ---- how far they are ---- */
+
+static void query_beat_session(struct session *s)
+{
+    for (struct query *q = s->queries; q != NULL; q = q->next) {
+        if (q->kind->beat != NULL && s->conn != NULL && !q->parked) {
+            q->kind->beat(q);
+        }
+    }
+}
+
+static void query_beat(uv_timer_t *timer)
+{
+    struct ops *ops = CONTAINER_OF(timer, struct ops, beat);
+    for (struct session *s = ops->sessions; s != NULL; s = s->next) {
+        query_beat_session(s);
+    }
+}
+
+void query_beats_init(struct ops *ops)
+{
+    (void)uv_timer_init(ops->loop, &ops->beat);
+}
+
+static void query_enlist(struct query *q)
+{
+    struct session *s = q->session;
+    struct ops *ops = s->ops;
+    q->next = s->queries;
+    s->queries = q;
+    s->busy++;
+    ops->query_count++;
+    if (q->kind->beat != NULL && ops->beat_count++ == 0) {
+        (void)uv_timer_start(&ops->beat, query_beat, QUERY_BEAT_MS, QUERY_BEAT_MS);
+    }
+}
+
+static void query_delist(struct query *q)
+{
+    struct session *s = q->session;
+    struct ops *ops = s->ops;
+    struct query **at = &s->queries;
+    while (*at != q) {
+        at = &(*at)->next;
+    }
+    *at = q->next;
+    s->busy--;
+    ops->query_count--;
+    if (q->kind->beat != NULL && --ops->beat_count == 0) {
+        (void)uv_timer_stop(&ops->beat);
+    }
+}
+
+/* ---- the end ---- */
+
+int query_check(const struct query *q, struct err *err)
+{
+    return atomic_load(&q->cancelled)
+               ? err_set(err, -CAIRN_ECANCELED, "the daemon is stopping: connect again")
+               : 0;
+}
+
+void query_cancel_all(struct session *s)
+{
+    for (struct query *q = s->queries; q != NULL; q = q->next) {
+        atomic_store(&q->cancelled, true);
+    }
+}
 
 static void query_free(struct query *q)
 {
     struct session *s = q->session;
     struct ops *ops = s->ops;
+    query_delist(q);
     if (q->run != NULL) {
         run_put(q->run);
     }
@@ -19,8 +94,6 @@ static void query_free(struct query *q)
     bump_fini(&q->bump);
     free(q->list);
     free(q);
-    ops->query_count--;
-    s->busy--;
     if (s->conn != NULL) {
         conn_resume(s->conn);
     }
@@ -53,10 +126,13 @@ void query_refuse(struct query *q, int code, const char *text)
     query_end(q);
 }
 
+/* ---- on its way ---- */
+
 static void query_work(struct job *job)
 {
     struct query *q = CONTAINER_OF(job, struct query, job);
-    q->rc = q->kind->work(q);
+    q->rc = query_check(q, &q->err);
+    q->rc = q->rc < 0 ? q->rc : q->kind->work(q);
 }
 
 static void query_done(struct job *job);
@@ -64,6 +140,12 @@ static void query_done(struct job *job);
 static void query_submit(struct query *q)
 {
     struct ops *ops = q->session->ops;
+    q->parked = false;
+    q->rc = query_check(q, &q->err);
+    if (q->rc < 0) {
+        query_end(q);
+        return;
+    }
     q->job = (struct job){ .work = query_work, .done = query_done };
     q->again = false;
     if (q->kind->before != NULL) {
@@ -72,15 +154,24 @@ static void query_submit(struct query *q)
     pool_submit(q->kind->checks ? ops->checks : ops->queries, &q->job);
 }
 
+/* More follows what was sent, now that the peer has taken it; or nobody wants it any more. */
+static void query_go_on(void *arg)
+{
+    query_submit(arg);
+}
+
 static void query_done(struct job *job)
 {
     struct query *q = CONTAINER_OF(job, struct query, job);
-    if (q->rc == 0 && q->again && q->session->conn != NULL && !q->session->ops->stopping) {
-        query_answer(q);
-        query_submit(q);
+    if (q->rc < 0 || !q->again) {
+        query_end(q);
         return;
     }
-    query_end(q);
+    query_answer(q);
+    q->parked = !atomic_load(&q->cancelled) && conn_wait_room(q->session->conn, query_go_on, q);
+    if (!q->parked) {
+        query_go_on(q);
+    }
 }
 
 static void query_settled(struct run_wait *wait)
@@ -144,8 +235,8 @@ struct query *query_new(struct session *s,
     q->session = s;
     q->request = request;
     bump_init(&q->bump, 64u << 20);
-    s->busy++;
-    s->ops->query_count++;
+    atomic_init(&q->cancelled, false);
+    query_enlist(q);
     conn_pause(s->conn);
     return q;
 }
@@ -156,6 +247,6 @@ void query_start(struct query *q)
         query_submit(q);
         return;
     }
-    q->wish = (struct run_wish){ .ready = query_run_ready };
+    q->wish = (struct run_wish){ .ready = query_run_ready, .uid = q->session->peer.uid };
     run_get(q->session->ops, &q->name, &q->wish);
 }

@@ -1,6 +1,9 @@
 /* run.c: the table of open runs. Opening and closing happen on the query pool; whoever wants a run
- * meanwhile waits. Least recently used first out, never one that is held. */
+ * meanwhile waits, and is served in the order of asking: supersession and commits follow it. Least
+ * recently used first out, never one that is held. A latched run may go too: the store remembers.
+ */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
@@ -8,6 +11,7 @@
 static void run_open_work(struct job *job)
 {
     struct run *run = CONTAINER_OF(job, struct run, job);
+    fault_point("run_open");
     run->rc = st_run_open(run->ops->st,
                           run->name.uid,
                           slice_str(run->name.name),
@@ -29,7 +33,18 @@ static void run_unlink(struct run *run)
     free(run);
 }
 
-/* Have every waiting wish fulfilled or refused. */
+static void run_add_wish(struct run *run, struct run_wish *wish)
+{
+    struct run_wish **at = &run->wishes;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    wish->next = NULL;
+    *at = wish;
+}
+
+/* Have every waiting wish fulfilled or refused. The caller holds the run: a wish may give its hold
+ * back at once, and a run that nobody holds may close. */
 static void run_answer_wishes(struct run *run, const struct err *err)
 {
     struct run_wish *wish = run->wishes;
@@ -60,34 +75,45 @@ static void run_restart_wishes(struct run *run)
     }
 }
 
+/* One that only looked must not spoil it for those that came meanwhile and want to create. */
+static struct run_wish *run_take_creating(struct run *run)
+{
+    struct run_wish *creating = NULL;
+    struct run_wish **end = &creating;
+    struct run_wish **at = &run->wishes;
+    while (*at != NULL) {
+        struct run_wish *wish = *at;
+        if (run->rc == -CAIRN_ENOENT && wish->create && !run->open_create) {
+            *at = wish->next;
+            wish->next = NULL;
+            *end = wish;
+            end = &wish->next;
+        } else {
+            at = &wish->next;
+        }
+    }
+    return creating;
+}
+
 static void run_open_done(struct job *job)
 {
     struct run *run = CONTAINER_OF(job, struct run, job);
     struct ops *ops = run->ops;
     if (run->rc == 0) {
         run->state = RUN_READY;
+        run->holds++;
         run_answer_wishes(run, NULL);
-        if (run->holds == 0 && ops->stopping) {
-            run_close_all(ops);
-        }
+        run_put(run);
         return;
     }
-    /* One that only looked must not spoil it for one that came meanwhile and wants to create. */
-    struct run_wish **at = &run->wishes;
-    struct run_wish *creating = NULL;
-    while (*at != NULL) {
-        struct run_wish *wish = *at;
-        if (run->rc == -CAIRN_ENOENT && wish->create && !run->open_create) {
-            *at = wish->next;
-            wish->next = creating;
-            creating = wish;
-        } else {
-            at = &wish->next;
-        }
-    }
+    struct run_wish *creating = run_take_creating(run);
     struct err err = run->err;
     run_answer_wishes(run, &err);
-    run->wishes = creating;
+    while (creating != NULL) {
+        struct run_wish *next = creating->next;
+        run_add_wish(run, creating);
+        creating = next;
+    }
     run_restart_wishes(run);
     ops_check_stopped(ops);
 }
@@ -151,6 +177,43 @@ static bool run_make_room(struct ops *ops)
     return oldest != NULL;
 }
 
+/* How many of the open runs one uid may hold, so that the others get at some. Root may hold all. */
+static unsigned run_share(const struct ops *ops, uint32_t uid)
+{
+    unsigned all = ops->options.open_runs;
+    return uid == 0 ? UINT_MAX : all - all / 4;
+}
+
+static bool run_check_share(const struct ops *ops, uint32_t uid, struct err *err)
+{
+    unsigned held = 0;
+    for (const struct run *run = ops->runs; run != NULL; run = run->next) {
+        held += run->holder == uid && (run->state == RUN_OPENING || run->holds > 0);
+    }
+    if (held < run_share(ops, uid)) {
+        return true;
+    }
+    (void)err_set(err,
+                  -CAIRN_EBUSY,
+                  "uid %" PRIu32 " uses %u runs, its share of the %u open ones: close some, or try "
+                  "again (option --open-runs)",
+                  uid,
+                  held,
+                  ops->options.open_runs);
+    return false;
+}
+
+/* The hold that a wish is given; false when it is over its share. */
+static bool run_hold(struct run *run, const struct run_wish *wish, struct err *err)
+{
+    if (run->holds == 0 && !run_check_share(run->ops, wish->uid, err)) {
+        return false;
+    }
+    run->holder = run->holds == 0 ? wish->uid : run->holder;
+    run->holds++;
+    return true;
+}
+
 static struct run *run_find(struct ops *ops, const struct run_name *name)
 {
     for (struct run **at = &ops->runs; *at != NULL; at = &(*at)->next) {
@@ -191,19 +254,19 @@ void run_get(struct ops *ops, const struct run_name *name, struct run_wish *wish
 {
     struct err err = { 0 };
     struct run *run = run_find(ops, name);
-    wish->next = NULL;
     if (run != NULL && run->state == RUN_READY) {
-        run->holds++;
-        wish->ready(wish, run, NULL);
+        bool held = run_hold(run, wish, &err);
+        wish->ready(wish, held ? run : NULL, held ? NULL : &err);
         return;
     }
     if (run != NULL) {
-        wish->next = run->wishes;
-        run->wishes = wish;
+        run_add_wish(run, wish);
         return;
     }
     if (ops->stopping) {
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping");
+    } else if (!run_check_share(ops, wish->uid, &err)) {
+        run = NULL;
     } else if (!run_make_room(ops)) {
         (void)err_set(&err,
                       -CAIRN_EBUSY,
@@ -216,8 +279,9 @@ void run_get(struct ops *ops, const struct run_name *name, struct run_wish *wish
         wish->ready(wish, NULL, &err);
         return;
     }
-    run->wishes = wish;
+    run_add_wish(run, wish);
     run->state = RUN_OPENING;
+    run->holder = wish->uid;
     run->open_create = wish->create;
     run->job = (struct job){ .work = run_open_work, .done = run_open_done };
     pool_submit(ops->queries, &run->job);
@@ -244,55 +308,19 @@ int run_drop(struct run *run,
                        run->name.uid,
                        run->name.name);
     }
+    if (st_run_poisoned(run->st)) {
+        return err_set(err,
+                       -CAIRN_EPOISONED,
+                       "run '%" PRIu32
+                       "/%s' is read-only after a failed write: restart the daemon, "
+                       "then drop it",
+                       run->name.uid,
+                       run->name.name);
+    }
     run->holds--;
     run->drop = true;
     run->dropped = dropped;
     run->dropped_arg = arg;
     run_close(run);
     return 0;
-}
-
-static bool run_settled(const struct run *run, uint64_t ticket)
-{
-    for (const struct upload *u = run->uploads; u != NULL; u = u->next) {
-        if (u->seal_ticket != 0 && u->seal_ticket <= ticket) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void run_settle(struct run *run, struct run_wait *wait)
-{
-    wait->ticket = run->seal_count;
-    if (run_settled(run, wait->ticket)) {
-        wait->settled(wait);
-        return;
-    }
-    wait->next = run->waits;
-    run->waits = wait;
-}
-
-void run_kick(struct run *run)
-{
-    struct run_wait **at = &run->waits;
-    struct run_wait *settled = NULL;
-    while (*at != NULL) {
-        struct run_wait *wait = *at;
-        if (run_settled(run, wait->ticket)) {
-            *at = wait->next;
-            wait->next = settled;
-            settled = wait;
-        } else {
-            at = &wait->next;
-        }
-    }
-    while (settled != NULL) {
-        struct run_wait *next = settled->next;
-        settled->settled(settled);
-        settled = next;
-    }
-    if (run->uploads != NULL) {
-        upload_try_commit(run->uploads);
-    }
 }

@@ -102,6 +102,7 @@ static void session_closed(void *session, const char *reason)
 {
     struct session *s = session;
     s->conn = NULL;
+    query_cancel_all(s);
     if (s->upload != NULL) {
         upload_orphan(s->upload, reason);
     }

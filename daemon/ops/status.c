@@ -1,7 +1,9 @@
-/* status.c: STATUS: how the daemon is, and what needs a hand. */
+/* status.c: STATUS: how the daemon is, and what needs a hand. Of runs, root is told of everybody's,
+ * anybody else of their own. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "ops/ops_int.h"
@@ -28,10 +30,26 @@ static void status_note(struct status_notes *n, const char *fmt, ...)
     n->count++;
 }
 
-static int status_count_run(void *arg, const struct st_run_row *row)
+static bool status_tells(const struct session *s, uint32_t owner)
 {
-    (void)row;
-    (*(uint64_t *)arg)++;
+    return s->peer.uid == 0 || s->peer.uid == owner;
+}
+
+static int status_run(void *arg, const struct st_run_row *row)
+{
+    struct query *q = arg;
+    q->msg.status_info.run_count += row->run.boundary_count > 0;
+    if (row->poisoned) {
+        status_note(q->list,
+                    "run %" PRIu32 "/%.*s is read-only after a failed write: check the disk, "
+                    "restart cairnd, then `cairn verify %" PRIu32 "/%.*s`",
+                    row->uid,
+                    (int)row->name.bytes,
+                    (const char *)row->name.data,
+                    row->uid,
+                    (int)row->name.bytes,
+                    (const char *)row->name.data);
+    }
     return 0;
 }
 
@@ -39,32 +57,25 @@ static int status_count_run(void *arg, const struct st_run_row *row)
 static int status_work(struct query *q)
 {
     struct wire_status_info *info = &q->msg.status_info;
+    const struct session *s = q->session;
     const char *why = "";
-    info->data_dir = slice_str(st_dir(q->session->ops->st));
-    info->io_mode = slice_str(st_io_mode(q->session->ops->st, &why));
+    q->list = calloc(1, sizeof(struct status_notes));
+    if (q->list == NULL) {
+        return err_set(&q->err, -CAIRN_ENOMEM, "STATUS: no memory");
+    }
+    info->data_dir = slice_str(st_dir(s->ops->st));
+    info->io_mode = slice_str(st_io_mode(s->ops->st, &why));
     info->io_why = slice_str(why);
-    int rc =
-        st_space(q->session->ops->st, &info->disk_free_bytes, &info->disk_total_bytes, &q->err);
+    int rc = st_space(s->ops->st, &info->disk_free_bytes, &info->disk_total_bytes, &q->err);
     if (rc < 0) {
         return rc;
     }
-    return st_runs(q->session->ops->st, UINT32_MAX, status_count_run, &info->run_count, &q->err);
+    uint32_t whose = s->peer.uid == 0 ? UINT32_MAX : s->peer.uid;
+    return st_runs(s->ops->st, whose, status_run, q, &q->err);
 }
 
-static void status_attention(const struct ops *ops,
-                             const struct wire_status_info *info,
-                             struct status_notes *notes)
+static void status_disk(const struct wire_status_info *info, struct status_notes *notes)
 {
-    for (const struct run *run = ops->runs; run != NULL; run = run->next) {
-        if (run->state == RUN_READY && st_run_poisoned(run->st)) {
-            status_note(notes,
-                        "run %" PRIu32 "/%s is read-only after a failed write: check the disk, "
-                        "restart cairnd, then `cairn verify %s`",
-                        run->name.uid,
-                        run->name.name,
-                        run->name.name);
-        }
-    }
     if (info->disk_free_bytes < info->disk_total_bytes / 20) {
         status_note(notes,
                     "the disk of %.*s is nearly full (%" PRIu64 " MiB free): free some space or "
@@ -79,20 +90,22 @@ static void status_reply(struct query *q)
 {
     const struct ops *ops = q->session->ops;
     struct wire_status_info *info = &q->msg.status_info;
-    struct status_notes notes = { .count = 0 };
+    struct status_notes *notes = q->list;
     info->server = slice_str(ops->options.server);
     info->pid = (uint64_t)getpid();
     info->uptime_ms = uv_now(ops->loop) - ops->start_ms;
-    info->open_run_count = ops->run_count;
+    for (const struct run *run = ops->runs; run != NULL; run = run->next) {
+        info->open_run_count += status_tells(q->session, run->name.uid);
+    }
     info->connection_count = ops->conns == NULL ? 0 : conn_set_count(ops->conns);
     info->upload_count = ops->upload_count;
     info->pool_bytes = buf_pool_bytes(ops->write_bufs);
     info->pool_used_bytes = buf_pool_used_bytes(ops->write_bufs);
     info->committed_count = ops->committed_count;
     info->failed_count = ops->failed_count;
-    status_attention(ops, info, &notes);
-    info->attention = notes.slice;
-    info->attention_count = notes.count;
+    status_disk(info, notes);
+    info->attention = notes->slice;
+    info->attention_count = notes->count;
     conn_send(q->session->conn, WIRE_STATUS_INFO, q->request, &q->msg);
 }
 

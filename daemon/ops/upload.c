@@ -1,7 +1,8 @@
 /* upload.c: the life of a part under way, from BEGIN to its end.
  *
  * Happy path: WISHING for the run, BEGINNING (the writer looks the save id up and allocates space),
- * RECEIVING, SEALED (from here on it survives its trainer), COMMITTING, gone.
+ * RECEIVING, SEALING (from here on it survives its trainer; the helper checks the manifest),
+ * SEALED, COMMITTING, gone.
  * Else: FAILED. Its session is told, jobs on other threads are asked to skip, and when the last has
  * ended the writer unlinks what there is. Until then it keeps its place in the run's line, but
  * steps aside for those behind it. */
@@ -15,7 +16,8 @@
 static const unsigned upload_next[UPLOAD_NR] = {
     [UPLOAD_WISHING] = BIT(UPLOAD_BEGINNING) | BIT(UPLOAD_FAILED),
     [UPLOAD_BEGINNING] = BIT(UPLOAD_RECEIVING) | BIT(UPLOAD_FAILED),
-    [UPLOAD_RECEIVING] = BIT(UPLOAD_SEALED) | BIT(UPLOAD_FAILED),
+    [UPLOAD_RECEIVING] = BIT(UPLOAD_SEALING) | BIT(UPLOAD_FAILED),
+    [UPLOAD_SEALING] = BIT(UPLOAD_SEALED) | BIT(UPLOAD_FAILED),
     [UPLOAD_SEALED] = BIT(UPLOAD_COMMITTING) | BIT(UPLOAD_FAILED),
     [UPLOAD_COMMITTING] = BIT(UPLOAD_FAILED),
     [UPLOAD_FAILED] = 0,
@@ -97,21 +99,34 @@ void upload_unpause(struct upload *u)
     u->paused = false;
 }
 
-/* From any state but FAILED. The wish and the jobs of WISHING, BEGINNING and COMMITTING call back.
- */
+/* What its client still sends is thrown away, from this very byte on. */
+static void upload_leave_session(struct upload *u)
+{
+    struct session *s = u->session;
+    u->session = NULL;
+    s->upload = NULL;
+    s->ignoring = true;
+    s->ignored_request = u->request;
+    if (s->conn == NULL) {
+        return;
+    }
+    conn_discard(s->conn);
+    if (u->no_buffer) {
+        buf_leave(u->ops->write_bufs, &s->write_user);
+        conn_resume(s->conn);
+    }
+}
+
+/* From any state but FAILED. The wish, and the jobs that are under way, call back. */
 static void upload_give_up(struct upload *u)
 {
     atomic_store(&u->cancelled, true);
     upload_move(u, UPLOAD_FAILED);
     u->ops->failed_count++;
-    (void)uv_timer_stop(&u->timer);
+    upload_clock(u);
     upload_unpause(u);
     if (u->session != NULL) {
-        struct session *s = u->session;
-        s->upload = NULL;
-        s->ignoring = true;
-        s->ignored_request = u->request;
-        u->session = NULL;
+        upload_leave_session(u);
     }
     upload_job_ended(u);
 }
@@ -150,50 +165,4 @@ void upload_orphan(struct upload *u, const char *reason)
              u->boundary.chunk_count,
              reason);
     upload_give_up(u);
-}
-
-/* ---- deadlines ---------------------------------------------------------------------------------
- */
-
-static void upload_timer(uv_timer_t *timer)
-{
-    struct upload *u = timer->data;
-    struct err err = { 0 };
-    uint64_t now = uv_now(u->ops->loop);
-    uint64_t idle_end = u->progress_ms + u->ops->options.idle_ms;
-    uint64_t end = idle_end < u->deadline_ms ? idle_end : u->deadline_ms;
-    if (u->state != UPLOAD_RECEIVING) {
-        return;
-    }
-    if (now < end) {
-        (void)uv_timer_start(timer, upload_timer, end - now, 0);
-        return;
-    }
-    (void)err_set(&err,
-                  -CAIRN_ETIMEDOUT,
-                  "upload of run '%s' step %" PRIu64 " %s after %" PRIu64 " ms with %" PRIu32
-                  " of %" PRIu32 " chunks: save it again",
-                  u->name.name,
-                  u->boundary.step,
-                  end == idle_end ? "made no progress and was aborted"
-                                  : "took too long and was aborted",
-                  now - u->begin_ms,
-                  u->next_chunk,
-                  u->boundary.chunk_count);
-    upload_fail(u, &err);
-}
-
-void upload_progress(struct upload *u)
-{
-    u->progress_ms = uv_now(u->ops->loop);
-}
-
-void upload_start_deadlines(struct upload *u)
-{
-    const struct ops_options *o = &u->ops->options;
-    u->begin_ms = uv_now(u->ops->loop);
-    u->deadline_ms =
-        u->begin_ms + 30000 + u->boundary.payload_bytes / (o->min_rate_bytes / 1000 + 1);
-    upload_progress(u);
-    (void)uv_timer_start(&u->timer, upload_timer, o->idle_ms, 0);
 }

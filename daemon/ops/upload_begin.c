@@ -68,7 +68,8 @@ static void upload_begin_done(struct job *job)
         upload_answer_known(u);
     } else {
         upload_move(u, UPLOAD_RECEIVING);
-        upload_start_deadlines(u);
+        u->begin_ms = uv_now(u->ops->loop);
+        upload_clock(u);
         upload_send_begun(s, u->request, SAVE_RECEIVING, 0);
     }
 }
@@ -82,6 +83,28 @@ enum save_state upload_find(const struct run *run, const uint8_t save_id[16], ui
         }
     }
     return SAVE_NONE;
+}
+
+/* The session that waited for a sealed save until now is told that it does not any more. */
+static void upload_displace(struct upload *sealed, const struct upload *by)
+{
+    struct err err = { 0 };
+    struct session *s = sealed->session;
+    if (s == NULL) {
+        return;
+    }
+    (void)err_set(&err,
+                  -CAIRN_ESUPERSEDED,
+                  "a newer BEGIN (pid %" PRId32
+                  ") of the same save of run '%s' waits for its commit "
+                  "now: ask for the save id",
+                  by->peer.pid,
+                  by->name.name);
+    s->upload = NULL;
+    sealed->session = NULL;
+    if (s->conn != NULL) {
+        session_refuse(s, sealed->request, &err);
+    }
 }
 
 /* The same save, sealed already: this session now waits for its end. */
@@ -99,9 +122,7 @@ static void upload_attach(struct upload *sealed, struct upload *u)
         upload_fail(u, &err);
         return;
     }
-    if (sealed->session != NULL) {
-        sealed->session->upload = NULL;
-    }
+    upload_displace(sealed, u);
     sealed->session = s;
     sealed->request = u->request;
     s->upload = sealed;
@@ -195,7 +216,7 @@ static struct upload *upload_new(struct session *s,
     u->request = request;
     u->peer = s->peer;
     u->name = *name;
-    bump_init(&u->bump, LIMIT_LABELS * 512 + 4096);
+    bump_init(&u->bump, LIMIT_LABELS * 512 + COMPONENT_NR * 512 + 4096);
     if (upload_keep_boundary(u, b) < 0 || st_manifest_new(&u->boundary, &u->manifest, err) < 0) {
         (void)err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
         bump_fini(&u->bump);
@@ -237,7 +258,7 @@ void op_begin(struct session *s, const struct frame_in *in)
     struct upload *u = s->upload;
     conn_pause(s->conn);
     u->paused = true;
-    u->wish = (struct run_wish){ .ready = upload_run_ready, .create = true };
+    u->wish = (struct run_wish){ .ready = upload_run_ready, .create = true, .uid = s->peer.uid };
     u->jobs++;
     run_get(s->ops, &name, &u->wish);
 }

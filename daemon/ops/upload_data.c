@@ -1,4 +1,4 @@
-/* upload_data.c: what streams into an upload: chunk descriptors, manifest pages, payload, the seal.
+/* upload_data.c: what streams into an upload: chunk descriptors, manifest pages, payload.
  *
  * A chunk is received into a buffer of the pool, written by the run's writer, then digested by the
  * helper behind it, and only then given back: what is stored is what was hashed. */
@@ -17,8 +17,7 @@ struct chunk_job {
     struct err err;
 };
 
-/* The upload that a frame belongs to, in the state to take it; else the connection ends. */
-static struct upload *upload_of(struct session *s, const struct frame_in *in, const char *what)
+struct upload *upload_of(struct session *s, const struct frame_in *in, const char *what)
 {
     struct upload *u = s->upload;
     struct err err = { 0 };
@@ -28,12 +27,11 @@ static struct upload *upload_of(struct session *s, const struct frame_in *in, co
         session_fail(s, in->frame->request, &err);
         return NULL;
     }
-    upload_progress(u);
+    upload_arrived(u, in->frame);
     return u;
 }
 
-/* A refusal of what was fed: name the run in front. */
-static void upload_refuse(struct upload *u, struct err *err)
+void upload_refuse(struct upload *u, struct err *err)
 {
     (void)err_wrap(err, err->code, "run '%s'", u->name.name);
     upload_fail(u, err);
@@ -44,7 +42,8 @@ void op_chunks(struct session *s, const struct frame_in *in)
     const struct wire_chunks *c = &in->msg->chunks;
     struct upload *u = upload_of(s, in, "CHUNKS");
     struct err err = { 0 };
-    if (u != NULL && st_manifest_chunks(u->manifest, c->first, c->chunks, c->count, &err) < 0) {
+    if (u != NULL && (st_manifest_chunks(u->manifest, c->first, c->chunks, c->count, &err) < 0 ||
+                      upload_check_staged(u, &err) < 0)) {
         upload_refuse(u, &err);
     }
 }
@@ -53,7 +52,8 @@ void op_entries(struct session *s, const struct frame_in *in)
 {
     struct upload *u = upload_of(s, in, "ENTRIES");
     struct err err = { 0 };
-    if (u != NULL && st_manifest_entries(u->manifest, &in->msg->entries, &err) < 0) {
+    if (u != NULL && (st_manifest_entries(u->manifest, &in->msg->entries, &err) < 0 ||
+                      upload_check_staged(u, &err) < 0)) {
         upload_refuse(u, &err);
     }
 }
@@ -82,7 +82,7 @@ static void chunk_digest_done(struct job *job)
         upload_job_ended(u);
         return;
     }
-    upload_progress(u);
+    upload_clock(u);
     if (!equal) {
         (void)err_set(&err,
                       -CAIRN_ECORRUPT,
@@ -120,7 +120,6 @@ static void chunk_write_done(struct job *job)
         upload_job_ended(u);
         return;
     }
-    upload_progress(u);
     c->job = (struct job){ .work = chunk_digest_work, .done = chunk_digest_done };
     pool_submit(u->run->digester, &c->job);
 }
@@ -134,6 +133,7 @@ upload_payload(struct session *s, const struct frame *f, struct slice message, s
     if (u == NULL || u->state != UPLOAD_RECEIVING || u->request != f->request) {
         return CONN_PAYLOAD_DISCARD; /* op_data says what is wrong with it */
     }
+    u->no_buffer = false; /* asked again: it is out of the line */
     struct bump *bump = &s->ops->peek;
     bump->cap_bytes = wire_bump_cap(f->message_bytes);
     int rc = wire_decode(f->type, message, bump, &msg, &err);
@@ -155,6 +155,8 @@ upload_payload(struct session *s, const struct frame *f, struct slice message, s
         return CONN_PAYLOAD_DISCARD;
     }
     *ret_buf = buf_take(s->ops->write_bufs, &s->write_user);
+    u->no_buffer = *ret_buf == NULL;
+    upload_clock(u);
     return *ret_buf == NULL ? CONN_PAYLOAD_WAIT : CONN_PAYLOAD_TAKE;
 }
 
@@ -182,32 +184,6 @@ void op_data(struct session *s, const struct frame_in *in)
     c->buf = in->buf;
     c->index = u->next_chunk++;
     u->jobs++;
+    upload_clock(u);
     pool_submit(u->run->writer, &c->job);
-}
-
-void op_seal(struct session *s, const struct frame_in *in)
-{
-    const struct wire_seal *seal = &in->msg->seal;
-    struct upload *u = upload_of(s, in, "SEAL");
-    struct err err = { 0 };
-    if (u == NULL) {
-        return;
-    }
-    if (u->next_chunk != u->boundary.chunk_count) {
-        (void)err_set(&err,
-                      -CAIRN_EPROTO,
-                      "SEAL after %" PRIu32 " of %" PRIu32 " chunks",
-                      u->next_chunk,
-                      u->boundary.chunk_count);
-    } else if (!digest_equal(&seal->root, &u->boundary.root)) {
-        (void)err_set(&err, -CAIRN_EPROTO, "SEAL: the root digest is not the one of BEGIN");
-    } else if (st_manifest_seal(
-                   u->manifest, seal->components, seal->component_count, &seal->root, &err) == 0) {
-        upload_move(u, UPLOAD_SEALED);
-        u->seal_ticket = ++u->run->seal_count;
-        (void)uv_timer_stop(&u->timer);
-        run_kick(u->run);
-        return;
-    }
-    upload_refuse(u, &err);
 }

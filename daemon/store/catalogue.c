@@ -194,7 +194,8 @@ int st_runs(struct st *st,
     for (size_t i = 0; rc == 0 && i < l.count; i++) {
         struct st_run_row row = { .uid = l.items[i].uid,
                                   .name = slice_str(l.items[i].name),
-                                  .run = l.items[i].row };
+                                  .run = l.items[i].row,
+                                  .poisoned = latch_is_set(st, l.items[i].uid, l.items[i].name) };
         rc = each(arg, &row);
     }
     free(l.items);

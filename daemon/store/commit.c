@@ -6,7 +6,9 @@
  *
  * Whatever fails before the transaction leaves a segment that is unlinked at once; a crash leaves
  * one that is unlinked when the run is opened. When the commit itself fails, nobody knows what the
- * disk holds: the segment stays, and the run is read-only until it is opened anew. */
+ * disk holds: the segment stays, and the run is read-only for as long as this process lives, opened
+ * anew or not. After a restart the opening makes one synced commit, and what is visible then
+ * counts. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -23,6 +25,7 @@ struct commit {
     struct row_run summary;
     uint64_t next_segment;
     bool known; /* the save id is there already, with the same root */
+    bool torn;  /* the index could not be written */
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -200,16 +203,8 @@ static void commit_done(struct commit *c, struct boundary *b)
 /* The disk may hold the boundary or not: whoever asks for this save id is told so. */
 static void commit_unknown(const struct commit *c)
 {
-    struct st_run *run = c->run;
-    run_poison(run);
-    (void)pthread_mutex_lock(&run->lock);
-    run->unknown.set = true;
-    memcpy(run->unknown.save_id, c->boundary.save_id, sizeof run->unknown.save_id);
-    run->unknown.rank = c->boundary.rank;
-    run->unknown.save = (struct row_save){ .state = SAVE_UNKNOWN,
-                                           .seq = c->boundary.seq,
-                                           .root = c->boundary.root };
-    (void)pthread_mutex_unlock(&run->lock);
+    const struct row_save save = { .seq = c->boundary.seq, .root = c->boundary.root };
+    run_poison_unknown(c->run, c->boundary.save_id, c->boundary.rank, &save);
 }
 
 static int commit_run(struct commit *c, const struct boundary *b, struct err *err)
@@ -225,7 +220,11 @@ static int commit_run(struct commit *c, const struct boundary *b, struct err *er
         return rc;
     }
     rc = commit_segment(c, err);
-    return rc < 0 ? rc : commit_index(c, err);
+    if (rc == 0) {
+        rc = commit_index(c, err);
+        c->torn = rc == -CAIRN_EIO;
+    }
+    return rc;
 }
 
 int st_save_commit(struct st_save **save,
@@ -245,7 +244,7 @@ int st_save_commit(struct st_save **save,
         commit_done(&c, b);
     } else if (rc == -CAIRN_EUNKNOWN) {
         commit_unknown(&c);
-    } else if (rc == -CAIRN_EIO) {
+    } else if (c.save->segment.torn || c.torn) {
         run_poison(c.run);
     }
     (void)save_end(c.save, (rc == 0 && !c.known) || rc == -CAIRN_EUNKNOWN);

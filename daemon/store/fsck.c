@@ -153,10 +153,11 @@ static int fsck_finding(void *arg, const struct st_finding *finding)
 
 static int fsck_payload(struct fsck *f, struct err *err)
 {
+    const struct st_watch watch = { .found = fsck_finding, .arg = f };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < f->boundary_count; i++) {
         struct wire_verified one = { .boundary_count = 0 };
-        rc = st_verify(f->run, f->boundaries[i].seq, fsck_finding, f, &one, err);
+        rc = st_verify(f->run, f->boundaries[i].seq, &watch, &one, err);
         f->result->boundary_count += one.boundary_count;
         f->result->chunk_count += one.chunk_count;
         f->result->bytes += one.bytes;

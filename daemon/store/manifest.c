@@ -63,7 +63,11 @@ int st_manifest_chunks(struct st_manifest *m,
                        struct err *err)
 {
     int rc = manifest_usable(m, err);
-    rc = rc < 0 ? rc : manifest_stage(m, count * sizeof *chunks, err);
+    if (rc == 0 && count == 0) {
+        rc = err_set(err, -CAIRN_EINVAL, "CHUNKS without a chunk");
+    }
+    /* Room for them grows by doubling. */
+    rc = rc < 0 ? rc : manifest_stage(m, (size_t)2 * count * sizeof *chunks, err);
     rc = rc < 0 ? rc : check_chunks(&m->check, first, chunks, count, err);
     return manifest_step(m, rc);
 }
@@ -83,15 +87,20 @@ static int manifest_page_room(struct st_manifest *m, struct err *err)
     return 0;
 }
 
+/* What a page takes beside its bytes: its place in the list, which grows by doubling, and two
+ * pieces of the heap. */
+#define MANIFEST_PAGE_BYTES (2 * sizeof(struct manifest_page) + 32)
+
 static int manifest_keep(struct st_manifest *m, const struct wire_entries *page, struct err *err)
 {
     struct wire_buf b = { .data = NULL };
     struct manifest_page kept = { .component = page->component, .page = page->page };
     int rc = manifest_page_room(m, err);
     rc = rc < 0 ? rc : row_entries_encode(page, &b, err);
-    rc = rc < 0 ? rc : manifest_stage(m, b.bytes, err);
-    if (rc == 0 && page->count > 0) {
-        kept.first_path_bytes = page->entries[0].path.bytes;
+    kept.first_path_bytes = rc < 0 ? 0 : page->entries[0].path.bytes;
+    rc =
+        rc < 0 ? rc : manifest_stage(m, b.bytes + kept.first_path_bytes + MANIFEST_PAGE_BYTES, err);
+    if (rc == 0) {
         kept.first_path = malloc(kept.first_path_bytes);
         rc = kept.first_path != NULL ? 0 : err_set(err, -CAIRN_ENOMEM, "hold a page");
     }
@@ -113,6 +122,9 @@ static int manifest_keep(struct st_manifest *m, const struct wire_entries *page,
 int st_manifest_entries(struct st_manifest *m, const struct wire_entries *page, struct err *err)
 {
     int rc = manifest_usable(m, err);
+    if (rc == 0 && page->count == 0) {
+        rc = err_set(err, -CAIRN_EINVAL, "ENTRIES without an entry");
+    }
     rc = rc < 0 ? rc : check_entries(&m->check, page, err);
     rc = rc < 0 ? rc : manifest_keep(m, page, err);
     return manifest_step(m, rc);
@@ -191,6 +203,11 @@ int st_manifest_seal(struct st_manifest *m,
 const struct chunk *st_manifest_chunk(const struct st_manifest *m, uint32_t index)
 {
     return index < m->check.chunk_count ? &m->check.chunks[index] : NULL;
+}
+
+uint64_t st_manifest_bytes(const struct st_manifest *m)
+{
+    return m->staged_bytes;
 }
 
 uint32_t st_manifest_chunk_count(const struct st_manifest *m)

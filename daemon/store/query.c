@@ -1,6 +1,6 @@
 /* Questions about boundaries: each is one short read transaction. */
-#include "store/row.h"
 #include "store/store_int.h"
+#include "store/walk.h"
 
 struct query_select {
     const struct selector *sel;
@@ -28,74 +28,79 @@ int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq,
 
 struct query_list {
     uint64_t seq;
-    uint32_t max, count;
+    uint32_t max;
     struct bump *bump;
     struct boundary *boundaries;
+    uint64_t *damaged;
+    uint32_t count, damaged_count;
 };
 
-static int query_list_row(struct query_list *q, const struct row_cursor *c, struct err *err)
+static int query_list_row(struct query_list *q, const struct walk *w, struct err *err)
 {
     struct row_boundary row;
-    int rc = row_boundary_decode(c->value, q->bump, &row, err);
-    if (rc < 0) {
-        return q->bump->exhausted
-                   ? err_set(err, -CAIRN_ELIMIT, "the boundaries do not fit the answer")
-                   : row_undecodable(DB_BOUNDARY, c->key, err);
+    int rc = walk_row(w, q->bump, &row, err);
+    if (rc == -CAIRN_ECORRUPT) {
+        q->damaged[q->damaged_count++] = w->seq;
+        return 0;
     }
-    q->boundaries[q->count++] = row.boundary;
-    return 0;
-}
-
-/* Onto the newest boundary that is not newer than seq. */
-static int query_list_seek(struct row_cursor *c, uint64_t seq, struct err *err)
-{
-    struct key key = key_boundary(seq);
-    int rc = row_seek(c, &key, err);
-    if (rc == -CAIRN_ENOENT) {
-        return row_last(c, err);
+    if (rc == 0) {
+        q->boundaries[q->count++] = row.boundary;
     }
-    return rc == 0 && get_be64(c->key.data) != seq ? row_prev(c, err) : rc;
+    return rc;
 }
 
 static int query_list_txn(struct txn *t, void *arg, struct err *err)
 {
     struct query_list *q = arg;
-    struct row_cursor c;
-    int rc = row_cursor_open(&c, t, DB_BOUNDARY, err);
-    if (rc < 0) {
-        return rc;
+    struct walk w;
+    int rc = walk_open(&w, t, q->seq, err);
+    while (rc == 0 && q->count + q->damaged_count < q->max) {
+        rc = query_list_row(q, &w, err);
+        rc = rc < 0 ? rc : walk_older(&w, err);
     }
-    rc = query_list_seek(&c, q->seq, err);
-    while (rc == 0 && q->count < q->max) {
-        rc = query_list_row(q, &c, err);
-        if (rc == 0 && q->count < q->max) {
-            rc = row_prev(&c, err);
-        }
-    }
-    row_cursor_close(&c);
+    walk_close(&w);
     return rc == -CAIRN_ENOENT ? 0 : rc;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the list and its length are one answer */
 int st_list(struct st_run *run,
             uint64_t seq,
             uint32_t max,
             struct bump *bump,
-            const struct boundary **ret,
-            uint32_t *ret_count,
+            struct st_list *ret,
             struct err *err)
 {
     struct query_list q = { .seq = seq, .max = max, .bump = bump };
     q.boundaries = bump_alloc(bump, max * sizeof *q.boundaries);
-    if (q.boundaries == NULL && max > 0) {
+    q.damaged = bump_alloc(bump, max * sizeof *q.damaged);
+    if ((q.boundaries == NULL || q.damaged == NULL) && max > 0) {
         return err_set(err, -CAIRN_ELIMIT, "%u boundaries do not fit the answer", max);
     }
     int rc = env_read(&run->index, query_list_txn, &q, err);
     if (rc < 0) {
         return run_wrap(run, rc, err);
     }
-    *ret = q.boundaries;
-    *ret_count = q.count;
+    *ret = (struct st_list){ q.boundaries, q.count, q.damaged, q.damaged_count };
+    return 0;
+}
+
+static int query_before_txn(struct txn *t, void *arg, struct err *err)
+{
+    struct query_select *q = arg;
+    struct walk w;
+    int rc = walk_open(&w, t, q->seq - 1, err);
+    q->seq = rc == 0 ? w.seq : 0;
+    walk_close(&w);
+    return rc == -CAIRN_ENOENT ? 0 : rc;
+}
+
+int st_before(struct st_run *run, uint64_t seq, uint64_t *ret_seq, struct err *err)
+{
+    struct query_select q = { .seq = seq };
+    int rc = seq == 0 ? 0 : env_read(&run->index, query_before_txn, &q, err);
+    if (rc < 0) {
+        return run_wrap(run, rc, err);
+    }
+    *ret_seq = q.seq;
     return 0;
 }
 
@@ -134,18 +139,6 @@ static int query_save_txn(struct txn *t, void *arg, struct err *err)
     return rc;
 }
 
-static bool query_unknown(struct st_run *run, struct query_save *q)
-{
-    (void)pthread_mutex_lock(&run->lock);
-    bool unknown = run->unknown.set && run->unknown.rank == q->rank &&
-                   memcmp(run->unknown.save_id, q->save_id, sizeof run->unknown.save_id) == 0;
-    if (unknown) {
-        q->save = run->unknown.save;
-    }
-    (void)pthread_mutex_unlock(&run->lock);
-    return unknown;
-}
-
 int st_save_state(struct st_run *run,
                   const uint8_t save_id[16],
                   uint32_t rank,
@@ -153,7 +146,10 @@ int st_save_state(struct st_run *run,
                   struct err *err)
 {
     struct query_save q = { .save_id = save_id, .rank = rank };
-    int rc = query_unknown(run, &q) ? 0 : env_read(&run->index, query_save_txn, &q, err);
+    if (run_save_unknown(run, save_id, rank, ret)) {
+        return 0;
+    }
+    int rc = env_read(&run->index, query_save_txn, &q, err);
     if (rc < 0) {
         return run_wrap(run, rc, err);
     }

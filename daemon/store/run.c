@@ -105,7 +105,8 @@ int run_attach(struct st *st,
     run->segments_fd = -1;
     run->readonly = readonly;
     (void)pthread_mutex_init(&run->lock, NULL);
-    int rc = run_attach_files(run, err);
+    int rc = latch_init(run, err);
+    rc = rc < 0 ? rc : run_attach_files(run, err);
     if (rc < 0) {
         (void)run_wrap(run, rc, err);
         (void)run_detach(run);
@@ -125,6 +126,7 @@ struct st_run *run_detach(struct st_run *run)
     if (run->segments_fd >= 0) {
         (void)close(run->segments_fd);
     }
+    latch_fini(run);
     (void)pthread_mutex_destroy(&run->lock);
     free(run);
     return NULL;
@@ -134,7 +136,7 @@ struct st_run *run_detach(struct st_run *run)
 
 static int run_check_newest(struct txn *t, void *arg, struct err *err)
 {
-    const struct st_run *run = arg;
+    struct st_run *run = arg;
     struct bump b;
     struct row_boundary row;
     if (run->summary.latest_seq >= run->next_seq) {
@@ -148,6 +150,11 @@ static int run_check_newest(struct txn *t, void *arg, struct err *err)
         return 0;
     }
     int rc = row_get_boundary(t, run->summary.latest_seq, &b, &row, err);
+    if (rc == 0) {
+        memcpy(run->newest.save_id, row.boundary.save_id, sizeof run->newest.save_id);
+        run->newest.rank = row.boundary.rank;
+        run->newest.save = (struct row_save){ .seq = row.boundary.seq, .root = row.boundary.root };
+    }
     bump_fini(&b);
     return row_damage(rc, "newest boundary", err);
 }
@@ -155,16 +162,10 @@ static int run_check_newest(struct txn *t, void *arg, struct err *err)
 static int run_prepare(struct st_run *run, struct err *err)
 {
     int rc = env_read(&run->index, run_check_newest, run, err);
-    rc = rc < 0 ? rc : run_sweep(run, err);
-    if (rc < 0) {
-        return run_wrap(run, rc, err);
+    if (rc == 0 && !st_run_poisoned(run)) {
+        rc = run_sweep(run, err);
     }
-    /* What is visible may have been committed by a process that died, or failed, before it was on
-     * the disk. It counts from here on, so it must be. */
-    if (env_sync(&run->index, err) < 0) {
-        run_poison(run);
-    }
-    return 0;
+    return rc < 0 ? run_wrap(run, rc, err) : 0;
 }
 
 static int run_find(struct st *st, const struct st_claim *claim, bool create, struct err *err)
@@ -235,6 +236,11 @@ int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err)
         return rc;
     }
     rc = run_find(st, &claim, false, err);
+    if (rc == 0 && latch_is_set(st, uid, claim.name)) {
+        rc = err_set(err,
+                     -CAIRN_EPOISONED,
+                     "it is read-only after a failed write: restart the daemon, then drop it");
+    }
     rc = rc < 0 ? rc : st_path(st, uid, claim.name, "", path, err);
     rc = rc < 0 ? rc : st_path_aside(st, aside, err);
     if (rc == 0) {
@@ -252,27 +258,6 @@ int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err)
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */
-
-void run_poison(struct st_run *run)
-{
-    atomic_store(&run->poisoned, true);
-}
-
-bool st_run_poisoned(const struct st_run *run)
-{
-    return atomic_load(&run->poisoned);
-}
-
-int run_check_writable(const struct st_run *run, struct err *err)
-{
-    if (!st_run_poisoned(run)) {
-        return 0;
-    }
-    return err_set(err,
-                   -CAIRN_EPOISONED,
-                   "run '%s' is read-only after a failed write: restart the daemon, then verify",
-                   run->claim.name);
-}
 
 int run_wrap(const struct st_run *run, int rc, struct err *err)
 {

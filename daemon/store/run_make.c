@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "internal/fault.h"
 #include "store/row.h"
 #include "store/store_int.h"
 
@@ -56,6 +58,14 @@ make_in(const struct st *st, const char *dir, const struct st_claim *claim, stru
     return rc < 0 ? rc : tree_sync(dir, err);
 }
 
+static int make_sync(const char *owner, const char *from, struct err *err)
+{
+    int errnum = fault_error("make_sync");
+    int rc = errnum == 0 ? tree_sync(owner, err)
+                         : err_errno(err, errnum, "failpoint make_sync: sync '%s'", owner);
+    return rc < 0 ? rc : tree_sync_parent(from, err);
+}
+
 static int
 make_place(struct st *st, const char *from, const struct st_claim *claim, struct err *err)
 {
@@ -63,13 +73,24 @@ make_place(struct st *st, const char *from, const struct st_claim *claim, struct
     char to[STORE_PATH_BYTES];
     int rc = st_path(st, claim->uid, "", "", owner, err);
     rc = rc < 0 ? rc : st_path(st, claim->uid, claim->name, "", to, err);
-    rc = rc < 0 ? rc : tree_make(owner, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = tree_make(owner, err);
     rc = rc < 0 ? rc : tree_sync_parent(owner, err);
     if (rc == 0 && rename(from, to) < 0) {
         rc = err_errno(err, errno, "rename to '%s'", to);
     }
-    rc = rc < 0 ? rc : tree_sync(owner, err);
-    return rc < 0 ? rc : tree_sync_parent(from, err);
+    if (rc == 0) {
+        rc = make_sync(owner, from, err);
+        if (rc < 0) {
+            (void)rename(to, from); /* never there, rather than there until the power goes */
+        }
+    }
+    if (rc < 0) {
+        (void)rmdir(owner); /* if it is new and empty: the next to make it syncs it anew */
+    }
+    return rc;
 }
 
 int run_make(struct st *st, const struct st_claim *claim, struct err *err)

@@ -64,13 +64,14 @@ static int save_open_segment(struct st_save *s, struct err *err)
     return rc;
 }
 
-/* A failed write is the disk's failure unless it is only full. */
-static int save_failed(struct st_run *run, int rc, struct err *err)
+/* A failed write is the disk's failure unless it is only full. What failed before there was
+ * anything to write (no descriptor, no memory, no right) says nothing about the disk. */
+static int save_failed(const struct st_save *s, int rc, struct err *err)
 {
-    if (rc == -CAIRN_EIO) {
-        run_poison(run);
+    if (s->segment.torn) {
+        run_poison(s->run);
     }
-    return run_wrap(run, rc, err);
+    return run_wrap(s->run, rc, err);
 }
 
 int st_save_begin(struct st_run *run,
@@ -98,8 +99,9 @@ int st_save_begin(struct st_run *run,
         rc = save_open_segment(s, err);
     }
     if (rc < 0) {
+        rc = save_failed(s, rc, err);
         (void)save_end(s, false);
-        return save_failed(run, rc, err);
+        return rc;
     }
     *ret = s;
     return 0;
@@ -121,7 +123,7 @@ int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t byt
     memset((uint8_t *)data + bytes, 0, (size_t)padded - bytes);
     rc = segment_write(&save->segment, data, (size_t)padded, err);
     if (rc < 0) {
-        return save_failed(save->run, rc, err);
+        return save_failed(save, rc, err);
     }
     save->lengths[save->chunk_count++] = bytes;
     return 0;

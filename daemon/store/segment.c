@@ -49,11 +49,25 @@ uint64_t segment_page_digest(const uint8_t *page)
     return digest_row(slice_of(NULL, 0), slice_of(page, SEGMENT_PAGE_BYTES - ROW_TRAILER_BYTES));
 }
 
+/* After a write or a sync: a disk that is only full has not failed. */
+static int segment_torn(struct segment_writer *w, int rc)
+{
+    w->torn = w->torn || (rc < 0 && rc != -CAIRN_ENOSPC);
+    return rc;
+}
+
+static int segment_put(
+    struct segment_writer *w, uint64_t offset, const void *data, size_t bytes, struct err *err)
+{
+    int rc = file_write(&w->file, offset, data, bytes, err);
+    return rc == -CAIRN_ENOMEM ? rc : segment_torn(w, rc); /* no memory: never began */
+}
+
 static int
 segment_write_page(struct segment_writer *w, uint64_t offset, uint8_t *page, struct err *err)
 {
     put_be64(page + SEGMENT_PAGE_BYTES - ROW_TRAILER_BYTES, segment_page_digest(page));
-    return file_write(&w->file, offset, page, SEGMENT_PAGE_BYTES, err);
+    return segment_put(w, offset, page, SEGMENT_PAGE_BYTES, err);
 }
 
 static uint8_t *segment_page_new(const char *magic, uint64_t id)
@@ -97,18 +111,18 @@ int segment_create(struct segment_writer *w, const struct segment_place *place, 
     return 0;
 }
 
-static int segment_fault(const char *failpoint, struct err *err)
+static int segment_fault(struct segment_writer *w, const char *failpoint, struct err *err)
 {
     int errnum = fault_error(failpoint);
-    return errnum == 0 ? 0 : err_errno(err, errnum, "failpoint %s", failpoint);
+    return errnum == 0 ? 0 : segment_torn(w, err_errno(err, errnum, "failpoint %s", failpoint));
 }
 
 int segment_write(struct segment_writer *w, const void *data, size_t bytes, struct err *err)
 {
     assert(w->stage == NULL);
-    int rc = segment_fault("segment_write", err);
+    int rc = segment_fault(w, "segment_write", err);
     if (rc == 0) {
-        rc = file_write(&w->file, w->offset, data, bytes, err);
+        rc = segment_put(w, w->offset, data, bytes, err);
     }
     if (rc < 0) {
         return err_wrap(err, rc, "segment %016" PRIx64, w->id);
@@ -124,7 +138,7 @@ static int segment_flush(struct segment_writer *w, struct err *err)
     size_t padded = (size_t)round_up_u64(w->staged_bytes, FILE_ALIGN_BYTES);
     segment_chain(&w->chain, w->stage, w->staged_bytes);
     memset(w->stage + w->staged_bytes, 0, padded - w->staged_bytes);
-    int rc = file_write(&w->file, w->offset, w->stage, padded, err);
+    int rc = segment_put(w, w->offset, w->stage, padded, err);
     w->offset += padded;
     w->staged_bytes = 0;
     return rc;
@@ -221,17 +235,17 @@ static int segment_publish(struct segment_writer *w, struct err *err)
         return err_errno(err, errno, "rename '%s' to '%s'", from, to);
     }
     w->renamed = true;
-    return file_sync_dir(w->dir_fd, "segments", err);
+    return segment_torn(w, file_sync_dir(w->dir_fd, "segments", err));
 }
 
 int segment_finish(struct segment_writer *w, struct err *err)
 {
     int rc = segment_write_last(w, err);
     if (rc == 0) {
-        rc = segment_fault("segment_sync", err);
+        rc = segment_fault(w, "segment_sync", err);
     }
     if (rc == 0) {
-        rc = file_sync(&w->file, err);
+        rc = segment_torn(w, file_sync(&w->file, err));
     }
     if (rc == 0) {
         rc = segment_publish(w, err);

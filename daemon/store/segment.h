@@ -28,8 +28,8 @@ struct segment_writer {
     struct file file;
     int dir_fd;
     uint64_t id, offset; /* where the next byte goes */
-    bool renamed;
-    uint8_t *stage; /* footer rows on their way, one block */
+    bool renamed, torn;  /* torn: a write or a sync failed, and not for want of space */
+    uint8_t *stage;      /* footer rows on their way, one block */
     size_t staged_bytes;
     struct digest chain;
     uint64_t footer_offset, footer_bytes, row_count;

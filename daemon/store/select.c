@@ -1,13 +1,14 @@
 /* Which boundary a selector names. An index hit is checked against the row, an index miss against
- * a scan: a lost key never looks like "no such boundary". */
+ * a scan: a lost key never looks like "no such boundary". When a key says which boundary it is, but
+ * its row is damaged, that boundary is the answer: whoever reads it gets ECORRUPT. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "record/digest.h"
-#include "store/row.h"
 #include "store/store_int.h"
+#include "store/walk.h"
 
 /* Does a boundary answer the question? */
 static bool sel_matches(const struct selector *sel, const struct boundary *b)
@@ -51,32 +52,22 @@ static int sel_none(const struct selector *sel, struct err *err)
 
 /* ---- by the rows themselves ------------------------------------------------------------------ */
 
-static int sel_seq_of(const struct row_cursor *c, uint64_t *ret_seq, struct err *err)
-{
-    struct key_parts parts;
-    if (!key_parse(c->db, c->key, &parts)) {
-        return row_undecodable(c->db, c->key, err);
-    }
-    *ret_seq = parts.seq;
-    return 0;
-}
-
 static int sel_latest(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
-    struct row_cursor c;
+    struct walk w;
     uint64_t left = sel->number;
-    int rc = row_cursor_open(&c, t, DB_BOUNDARY, err);
-    if (rc < 0) {
-        return rc;
+    int rc = walk_open(&w, t, UINT64_MAX, err);
+    for (; rc == 0 && left > 0; left--) {
+        rc = walk_older(&w, err);
     }
-    for (rc = row_last(&c, err); rc == 0 && left > 0; left--) {
-        rc = row_prev(&c, err);
+    if (rc == 0) {
+        *ret_seq = w.seq;
     }
-    rc = rc < 0 ? rc : sel_seq_of(&c, ret_seq, err);
-    row_cursor_close(&c);
+    walk_close(&w);
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
+/* Is the boundary that an index names there, and the right one? */
 static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, struct err *err)
 {
     struct bump b;
@@ -86,33 +77,33 @@ static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, st
     if (rc == 0 && sel != NULL && !sel_matches(sel, &row.boundary)) {
         rc = err_set(
             err, -CAIRN_ECORRUPT, "an index names seq %" PRIu64 ", which is another boundary", seq);
+    } else if (rc == -CAIRN_ECORRUPT) {
+        rc = 0; /* whoever reads it will be told */
     }
     bump_fini(&b);
     (void)snprintf(what, sizeof what, "an index names seq %" PRIu64, seq);
     return row_damage(rc, what, err);
 }
 
+/* The newest that matches. A damaged row on the way there may be the one, so it ends the search. */
 static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
-    struct row_cursor c;
+    struct walk w;
     bool found = false;
-    int rc = row_cursor_open(&c, t, DB_BOUNDARY, err);
-    if (rc < 0) {
-        return rc;
-    }
-    for (rc = row_last(&c, err); rc == 0 && !found;) {
+    int rc = walk_open(&w, t, UINT64_MAX, err);
+    while (rc == 0 && !found) {
         struct bump b;
         struct row_boundary row;
-        row_bump_init(&b, c.value.bytes);
-        rc = row_boundary_decode(c.value, &b, &row, err);
+        row_bump_init(&b, w.c.value.bytes);
+        rc = walk_row(&w, &b, &row, err);
         if (rc == 0 && sel_matches(sel, &row.boundary)) {
-            *ret_seq = row.boundary.seq;
+            *ret_seq = w.seq;
             found = true;
         }
         bump_fini(&b);
-        rc = rc < 0 || found ? rc : row_prev(&c, err);
+        rc = rc < 0 || found ? rc : walk_older(&w, err);
     }
-    row_cursor_close(&c);
+    walk_close(&w);
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
@@ -132,10 +123,10 @@ static int sel_step(struct txn *t, const struct selector *sel, uint64_t *ret_seq
     rc = rc == -CAIRN_ENOENT ? row_last(&c, err) : rc < 0 ? rc : row_prev(&c, err);
     bool hit = rc == 0 && key_parse(DB_STEP, c.key, &parts) && parts.step == sel->number;
     row_cursor_close(&c);
-    if (rc < 0 && rc != -CAIRN_ENOENT) {
+    if (rc < 0 && rc != -CAIRN_ENOENT && rc != -CAIRN_ECORRUPT) {
         return rc;
     }
-    if (!hit) {
+    if (!hit) { /* lost or damaged: the rows decide */
         return sel_scan(t, sel, ret_seq, err);
     }
     *ret_seq = parts.seq;
@@ -162,11 +153,13 @@ static int sel_id(struct txn *t, const struct selector *sel, uint64_t *ret_seq, 
 
 static int sel_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
-    struct bump b;
-    struct row_boundary row;
-    int rc = row_get_boundary(t, sel->number, &b, &row, err);
-    bump_fini(&b);
-    *ret_seq = rc == 0 ? sel->number : *ret_seq;
+    struct slice value;
+    struct key key = key_boundary(sel->number);
+    int rc = row_get(t, DB_BOUNDARY, &key, &value, err);
+    if (rc == 0 || rc == -CAIRN_ECORRUPT) {
+        *ret_seq = sel->number;
+        return 0;
+    }
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
@@ -186,36 +179,98 @@ static bool sel_number(struct slice value, double *ret)
     return end == text + value.bytes && !isnan(*ret);
 }
 
-static int sel_best(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
+struct sel_best {
+    const struct selector *sel;
+    bool found;
+    double number;
+    uint64_t seq;
+};
+
+/* The better number wins, of equal ones the newest boundary's. */
+static void sel_best_try(struct sel_best *best, uint64_t seq, struct slice value)
+{
+    double number = 0.0;
+    if (!sel_number(value, &number)) {
+        return;
+    }
+    bool better = best->sel->want_max ? number > best->number : number < best->number;
+    if (!best->found || better || (number == best->number && seq > best->seq)) {
+        best->found = true;
+        best->number = number;
+        best->seq = seq;
+    }
+}
+
+static int sel_best_index(struct txn *t, struct sel_best *best, struct err *err)
 {
     struct row_cursor c;
-    double best = 0.0;
-    bool found = false;
-    uint64_t seq = 0;
     int rc = row_cursor_open(&c, t, DB_LABEL, err);
     if (rc < 0) {
         return rc;
     }
     for (rc = row_seek(&c, NULL, err); rc == 0; rc = row_next(&c, err)) {
         struct key_parts parts;
-        double number = 0.0;
-        if (!key_parse(DB_LABEL, c.key, &parts) || slice_cmp(parts.name, sel->label) != 0 ||
-            !sel_number(c.value, &number)) {
-            continue;
-        }
-        /* In the order of seq, so an equal one is newer. */
-        if (!found || (sel->want_max ? number >= best : number <= best)) {
-            best = number;
-            seq = parts.seq;
-            found = true;
+        if (key_parse(DB_LABEL, c.key, &parts) && slice_cmp(parts.name, best->sel->label) == 0) {
+            sel_best_try(best, parts.seq, c.value);
         }
     }
     row_cursor_close(&c);
-    if (rc != -CAIRN_ENOENT || !found) {
-        return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
+    return rc == -CAIRN_ENOENT ? 0 : rc;
+}
+
+/* What the row says of a label counts when the index has lost it. */
+static int
+sel_best_labels(struct txn *t, struct sel_best *best, const struct boundary *b, struct err *err)
+{
+    struct slice value;
+    for (uint32_t i = 0; i < b->label_count; i++) {
+        if (slice_cmp(b->labels[i].name, best->sel->label) != 0) {
+            continue;
+        }
+        struct key key = key_label(b->seq, b->labels[i].name);
+        int rc = row_get(t, DB_LABEL, &key, &value, err);
+        if (rc == -CAIRN_ENOENT) {
+            sel_best_try(best, b->seq, b->labels[i].value);
+        } else if (rc < 0) {
+            return rc;
+        }
     }
-    *ret_seq = seq;
-    return sel_check(t, NULL, seq, err);
+    return 0;
+}
+
+/* Labels of a damaged row are those of the index. */
+static int sel_best_rows(struct txn *t, struct sel_best *best, struct err *err)
+{
+    struct walk w;
+    int rc = walk_open(&w, t, UINT64_MAX, err);
+    while (rc == 0) {
+        struct bump b;
+        struct row_boundary row;
+        row_bump_init(&b, w.c.value.bytes);
+        rc = w.damaged ? 0 : walk_row(&w, &b, &row, err);
+        if (rc == 0 && !w.damaged) {
+            rc = sel_best_labels(t, best, &row.boundary, err);
+        }
+        bump_fini(&b);
+        rc = rc < 0 ? rc : walk_older(&w, err);
+    }
+    walk_close(&w);
+    return rc == -CAIRN_ENOENT ? 0 : rc;
+}
+
+static int sel_best(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
+{
+    struct sel_best best = { .sel = sel };
+    int rc = sel_best_index(t, &best, err);
+    rc = rc < 0 ? rc : sel_best_rows(t, &best, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!best.found) {
+        return sel_none(sel, err);
+    }
+    *ret_seq = best.seq;
+    return sel_check(t, NULL, best.seq, err);
 }
 
 int select_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)

@@ -237,6 +237,7 @@ struct st *st_close(struct st *st)
         return NULL;
     }
     env_close(&st->catalogue);
+    latch_free_all(st);
     if (st->lock_fd >= 0) {
         (void)close(st->lock_fd);
     }

@@ -44,6 +44,7 @@ struct st_run_row {
     uint32_t uid;
     struct slice name;
     struct row_run run;
+    bool poisoned;
 };
 int st_runs(struct st *st,
             uint32_t uid,
@@ -52,13 +53,15 @@ int st_runs(struct st *st,
             struct err *err);
 
 /* [any] Unlink a run that is not open. ENOENT. Renamed aside first, so a crash leaves no half run.
- */
+ * EPOISONED: it is read-only after a failed write, and stays as it is until the store is closed. */
 int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err);
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 /* Open; `create` makes it when missing, else ENOENT. Clears stale readers, sweeps segments that no
- * row names and temporary files, checks meta and the newest boundary row. ECORRUPT, EVERSION. */
+ * row names and temporary files, checks meta and the newest boundary row, and makes one synced
+ * commit, so that what is visible is durable. ECORRUPT, EVERSION. A run that was poisoned is so
+ * again, is left as it is, and its unknown save stays unknown. */
 int st_run_open(struct st *st,
                 uint32_t uid,
                 struct slice name,
@@ -66,7 +69,8 @@ int st_run_open(struct st *st,
                 struct st_run **ret,
                 struct err *err);
 struct st_run *st_run_close(struct st_run *run);
-bool st_run_poisoned(const struct st_run *run);                 /* [any] */
+/* [any] Read-only after a failed write of payload or a failed sync, until the store is closed. */
+bool st_run_poisoned(const struct st_run *run);
 void st_run_row(const struct st_run *run, struct row_run *ret); /* [any] counts, newest */
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -90,10 +94,14 @@ int st_manifest_seal(struct st_manifest *m,
                      struct err *err);
 const struct chunk *st_manifest_chunk(const struct st_manifest *m, uint32_t index); /* NULL: none */
 uint32_t st_manifest_chunk_count(const struct st_manifest *m); /* announced so far */
+/* Memory that it takes, about. This and st_manifest_chunk may be asked while it is being sealed on
+ * another thread. */
+uint64_t st_manifest_bytes(const struct st_manifest *m);
 struct st_manifest *st_manifest_free(struct st_manifest *m);
 
 /* [writer] Allocate the segment's space before a byte is taken (none when chunk_count is 0).
- * ENOSPC names needed and free bytes and the directory; EPOISONED. */
+ * ENOSPC names needed and free bytes and the directory; EPOISONED. Without descriptors, memory or
+ * rights it fails and the run is as it was. */
 int st_save_begin(struct st_run *run,
                   const struct boundary *announced,
                   struct st_save **ret,
@@ -104,8 +112,9 @@ int st_save_write(
     struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
  * sealed. Fills seq, parent_seq, created_ns, bytes_new of *b. Frees save in every case (sets NULL).
- * ENOSPC: nothing happened, the run lives on. EIO: latched read-only, nothing committed. EUNKNOWN:
- * latched, the commit may or may not be there. ECONFLICT: this save id holds another root. */
+ * ENOSPC: nothing happened, the run lives on. EIO of a write or a sync: latched read-only, nothing
+ * committed. EUNKNOWN: latched, the commit may or may not be there. ECONFLICT: this save id holds
+ * another root. */
 int st_save_commit(struct st_save **save,
                    const struct st_manifest *m,
                    struct boundary *b,
@@ -115,16 +124,25 @@ struct st_save *st_save_abort(struct st_save *save);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* [any] The seq that a selector names. ENOENT, ECORRUPT. */
+/* [any] The seq that a selector names. ENOENT, ECORRUPT. It may be that of a boundary whose row is
+ * damaged: reading that one is ECORRUPT. */
 int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq, struct err *err);
-/* [any] Up to max boundaries from seq downwards; rows in the bump. */
+/* [any] Up to max boundaries from seq downwards, in the bump. Of those whose rows are damaged there
+ * is the seq; both lists go downwards, and together they are all there is down to the last one. */
+struct st_list {
+    const struct boundary *boundaries;
+    uint32_t count;
+    const uint64_t *damaged;
+    uint32_t damaged_count;
+};
 int st_list(struct st_run *run,
             uint64_t seq,
             uint32_t max,
             struct bump *bump,
-            const struct boundary **ret,
-            uint32_t *ret_count,
+            struct st_list *ret,
             struct err *err);
+/* [any] The newest seq below this one, whatever its row is like; 0: there is none. */
+int st_before(struct st_run *run, uint64_t seq, uint64_t *ret_seq, struct err *err);
 /* [any] What became of a save id: NONE, COMMITTED, PRUNED or UNKNOWN. */
 int st_save_state(struct st_run *run,
                   const uint8_t save_id[16],
@@ -152,19 +170,24 @@ int st_load_page(struct st_load *load,
 int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *err);
 struct st_load *st_load_close(struct st_load *load);
 
-/* [any] Check one boundary completely: rows, counts, chunks, entries, components, root. Findings go
- * to `each`; returns 0 also with findings, negative only when checking itself was impossible. */
+/* [any] Check one boundary completely: rows, counts, chunks, entries, components, root. Returns 0
+ * also with findings, negative only when checking itself was impossible. */
 struct st_finding {
     uint64_t seq;
     uint32_t component;
     struct slice path;
     const char *text;
 };
-typedef int st_finding_fn(void *arg, const struct st_finding *finding);
+struct st_watch {
+    int (*found)(void *arg, const struct st_finding *finding);
+    /* Before each page and each chunk: how far it is. What it returns below 0 ends the check. NULL:
+     * nobody asks. */
+    int (*step)(void *arg, const struct wire_verified *so_far, struct err *err);
+    void *arg;
+};
 int st_verify(struct st_run *run,
               uint64_t seq,
-              st_finding_fn *each,
-              void *arg,
+              const struct st_watch *watch,
               struct wire_verified *ret,
               struct err *err);
 

@@ -27,6 +27,18 @@ struct st_claim {
     struct st_claim *next;
 };
 
+/* A run that stays read-only, and the save whose outcome made it so. */
+struct st_latch {
+    uint32_t uid;
+    char name[LIMIT_RUN_NAME_BYTES + 1];
+    struct {
+        uint8_t save_id[16];
+        uint32_t rank;
+        struct row_save save; /* state SAVE_UNKNOWN, or none is unknown */
+    } unknown;
+    struct st_latch *next;
+};
+
 struct st {
     char *dir; /* absolute */
     int dir_fd, lock_fd;
@@ -36,6 +48,7 @@ struct st {
     bool has_catalogue;
     pthread_mutex_t lock; /* guards what follows */
     struct st_claim *claims;
+    struct st_latch *latches; /* until the store is closed */
     uint64_t aside_count;
 };
 
@@ -47,15 +60,16 @@ struct st_run {
     bool readonly; /* fsck: changes nothing */
     uint8_t id[SEGMENT_ID_BYTES];
     atomic_bool poisoned;
-    pthread_mutex_t lock; /* guards what follows */
-    struct row_run summary;
-    uint64_t next_seq, next_segment;
+    struct st_latch *latch; /* there beforehand, so that latching cannot fail; once poisoned it is
+                               the store's, and its lock guards it */
     struct {
-        bool set; /* a commit whose outcome is unknown; the run is poisoned since */
         uint8_t save_id[16];
         uint32_t rank;
         struct row_save save;
-    } unknown;
+    } newest;             /* boundary at the opening, if there is one */
+    pthread_mutex_t lock; /* guards what follows */
+    struct row_run summary;
+    uint64_t next_seq, next_segment;
 };
 
 /* ---- st.c ---- */
@@ -111,16 +125,35 @@ int run_attach(struct st *st,
                struct st_run **ret,
                struct err *err);
 struct st_run *run_detach(struct st_run *run);
-void run_poison(struct st_run *run);
-int run_check_writable(const struct st_run *run, struct err *err);
 /* Put "run 'x'" in front. */
 int run_wrap(const struct st_run *run, int rc, struct err *err);
+
+/* ---- latch.c ---- */
+int latch_init(struct st_run *run, struct err *err); /* poisons a run that was latched before */
+void latch_fini(struct st_run *run);
+bool latch_is_set(struct st *st, uint32_t uid, const char *name);
+void latch_free_all(struct st *st);
+void run_poison(struct st_run *run);
+/* The same, after a commit that may be on the disk or not. */
+void run_poison_unknown(struct st_run *run,
+                        const uint8_t save_id[16],
+                        uint32_t rank,
+                        const struct row_save *save);
+bool run_save_unknown(struct st_run *run,
+                      const uint8_t save_id[16],
+                      uint32_t rank,
+                      struct row_save *ret);
+int run_check_writable(const struct st_run *run, struct err *err);
+/* Commit what is visible once more, so that it is on the disk. Latches the run when that is not
+ * certain afterwards; returns why it could not (a full disk, for one, which does not latch). */
+int run_confirm(struct st_run *run, struct err *err);
 
 /* ---- run_make.c ---- */
 int run_make(struct st *st, const struct st_claim *claim, struct err *err);
 
 /* ---- sweep.c ---- */
-/* Unlink temporary files and segments that no row names; finds the highest id there ever was. */
+/* Unlink temporary files and segments that no row names; finds the highest id there ever was, and
+ * confirms the run before a complete file goes. */
 int run_sweep(struct st_run *run, struct err *err);
 /* Ids of the segment files in a directory. */
 struct segment_list {

@@ -123,25 +123,24 @@ static int sweep_txn(struct txn *t, void *arg, struct err *err)
     return rc < 0 || all ? rc : sweep_by_boundary(t, l, err);
 }
 
-static int sweep_keep_ids(struct txn *t, void *arg, struct err *err)
-{
-    const struct st_run *run = arg;
-    return meta_put_progress(t, run->next_seq, run->next_segment, &run->summary, err);
-}
-
-/* Past every file there is. Written down before the file goes, so that its id is never used again;
- * on a full disk it may be, which harms nobody: no row ever named it. */
+/* Past every file there is. */
 static void sweep_next_id(struct st_run *run, const struct segment_list *l)
 {
-    const struct txn_job job = { .fn = sweep_keep_ids, .arg = run };
-    uint64_t before = run->next_segment;
     for (uint32_t i = 0; i < l->count; i++) {
         if (l->files[i].id >= run->next_segment) {
             run->next_segment = l->files[i].id + 1;
         }
     }
-    if (run->next_segment != before) {
-        (void)env_write(&run->index, &job, NULL);
+}
+
+static void sweep_unlink(const struct st_run *run, const struct segment_list *l, bool temporary)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        char name[SEGMENT_NAME_BYTES];
+        segment_name(l->files[i].id, l->files[i].temporary, name);
+        if (l->files[i].temporary ? temporary : !temporary && !l->files[i].named) {
+            (void)unlinkat(run->segments_fd, name, 0);
+        }
     }
 }
 
@@ -156,12 +155,16 @@ int run_sweep(struct st_run *run, struct err *err)
     /* Damage in some row makes it uncertain what is named: then complete files stay. */
     bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0;
     sweep_next_id(run, &l);
-    for (uint32_t i = 0; i < l.count; i++) {
-        char name[SEGMENT_NAME_BYTES];
-        segment_name(l.files[i].id, l.files[i].temporary, name);
-        if (l.files[i].temporary || (certain && !l.files[i].named)) {
-            (void)unlinkat(run->segments_fd, name, 0);
-        }
+    sweep_unlink(run, &l, true);
+    /* The ids are written down before a file goes, so that none is ever used again (on a full disk
+     * one may be, which harms nobody: no row named it). And a file is unnamed for certain only when
+     * a commit of ours is on the disk: one that failed may be there instead. */
+    bool full = run_confirm(run, NULL) == -CAIRN_ENOSPC;
+    if (certain && !st_run_poisoned(run)) {
+        sweep_unlink(run, &l, false);
+    }
+    if (full && !st_run_poisoned(run)) {
+        (void)run_confirm(run, NULL); /* there may be space now */
     }
     segment_list_free(&l);
     return 0;

@@ -13,7 +13,13 @@ int verify_say(struct verify *v, enum component component, struct slice path, co
         .seq = v->seq, .component = (uint32_t)component, .path = path, .text = text
     };
     v->result->finding_count++;
-    return v->each(v->arg, &finding);
+    return v->watch->found(v->watch->arg, &finding);
+}
+
+int verify_step(struct verify *v, struct err *err)
+{
+    const struct st_watch *w = v->watch;
+    return w->step == NULL ? 0 : w->step(w->arg, v->result, err);
 }
 
 int verify_say_err(struct verify *v, int rc, const struct err *err)
@@ -70,8 +76,12 @@ static int verify_page(struct verify *v,
     struct bump b;
     struct wire_entries entries;
     struct err why = { .code = 0 };
+    int rc = verify_step(v, err);
+    if (rc < 0) {
+        return rc;
+    }
     bump_init(&b, wire_bump_cap(LIMIT_MESSAGE_BYTES));
-    int rc = st_load_page(v->load, info->component, page, &b, &entries, &why);
+    rc = st_load_page(v->load, info->component, page, &b, &entries, &why);
     rc = rc < 0 ? rc : check_entries(&v->check, &entries, &why);
     if (rc < 0) {
         v->incomplete = true;
@@ -163,12 +173,11 @@ static int verify_load(struct verify *v, struct err *err)
 
 int st_verify(struct st_run *run,
               uint64_t seq,
-              st_finding_fn *each,
-              void *arg,
+              const struct st_watch *watch,
               struct wire_verified *ret,
               struct err *err)
 {
-    struct verify v = { .run = run, .seq = seq, .each = each, .arg = arg, .result = ret };
+    struct verify v = { .run = run, .seq = seq, .watch = watch, .result = ret };
     struct err why = { .code = 0 };
     *ret = (struct wire_verified){ .boundary_count = 1 };
     int rc = st_load_open(run, seq, &v.load, &why);

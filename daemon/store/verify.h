@@ -20,8 +20,7 @@ struct verify {
     struct st_run *run;
     struct st_load *load;
     uint64_t seq;
-    st_finding_fn *each;
-    void *arg;
+    const struct st_watch *watch;
     struct wire_verified *result;
     struct check check;
     uint8_t *states; /* enum verify_state of each chunk */
@@ -35,6 +34,8 @@ struct verify {
 };
 
 int verify_say(struct verify *v, enum component component, struct slice path, const char *text);
+/* Say how far it is; negative: nobody wants the rest. */
+int verify_step(struct verify *v, struct err *err);
 /* The finding that an err tells; ENOMEM is none, and comes back. */
 int verify_say_err(struct verify *v, int rc, const struct err *err);
 

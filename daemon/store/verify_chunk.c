@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "internal/fault.h"
 #include "store/verify.h"
 
 #define VERIFY_ITEMS 65536u
@@ -29,8 +30,13 @@ int verify_chunk(struct verify *v, uint32_t index, struct err *err)
         return 0;
     }
     v->held = UINT32_MAX;
+    int rc = verify_step(v, err);
+    if (rc < 0) {
+        return rc;
+    }
+    fault_point("verify_chunk");
     struct err why = { .code = 0 };
-    int rc = st_load_read(v->load, index, v->buffer, &why);
+    rc = st_load_read(v->load, index, v->buffer, &why);
     if (rc == -CAIRN_ENOMEM) {
         return err_set(err, rc, "%s", why.msg);
     }

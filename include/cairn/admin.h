@@ -13,6 +13,7 @@ extern "C" {
 struct cairn_run_info {
     uint32_t uid; /* owner */
     char name[129];
+    /* boundary_count 0: a save that came to nothing left it empty; the rest is 0 then */
     uint64_t boundary_count, latest_seq, latest_step, latest_ns, bytes;
     bool poisoned; /* read-only after a failed write: restart the daemon, then verify */
 };
@@ -22,7 +23,8 @@ struct cairn_status {
     char io_mode[16]; /* "direct" or "buffered" */
     char io_why[160]; /* why buffered; "" when direct */
     uint64_t pid, uptime_ms;
-    uint64_t run_count, open_run_count, connection_count, upload_count;
+    uint64_t run_count, open_run_count; /* root: everybody's runs; others: their own */
+    uint64_t connection_count, upload_count;
     uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes;
     uint64_t committed_count, failed_count; /* since the daemon started */
     uint32_t attention_count;
@@ -57,22 +59,35 @@ CAIRN_API int cairn_runs(struct cairn *c,
                          void *arg);
 
 /* Drop the handle's run: every boundary of it is gone when this returns 0.
- * Errors: ENOENT; EBUSY it is being written or read; EACCES.   Ownership: -.   Threads: one per
- * handle.   Blocks: until its files are unlinked. */
+ * Errors: ENOENT; EBUSY it is being written or read; EPOISONED it is read-only after a failed write
+ * (restart the daemon first); EACCES.   Ownership: -.   Threads: one per handle.   Blocks: until
+ * its files are unlinked. */
 CAIRN_API int cairn_run_drop(struct cairn *c);
 
-/* Label of one boundary that the last cairn_find on this handle found (index: its place in the
- * array): walk by label. Text is copied.
+/* As cairn_find, for people who look after a run: the boundary that `selector` names is listed also
+ * when it is damaged.
+ * Errors: ENOENT none; EINVAL selector; ECORRUPT damage hides which one is meant; ECONN, ETIMEDOUT,
+ * EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: as cairn_find. */
+CAIRN_API int cairn_list(struct cairn *c,
+                         const char *selector,
+                         size_t max,
+                         struct cairn_boundary *ret,
+                         size_t *ret_count);
+
+/* Label of one boundary that the last cairn_find or cairn_list on this handle found (index: its
+ * place in the array): walk by label. Text is copied.
  * Errors: ENOENT the end, or no such boundary.   Ownership: caller's buffers (65 and 257 bytes).
  * Threads: one per handle.   Blocks: never. */
 CAIRN_API int cairn_found_label(
     const struct cairn *c, size_t index, size_t label, char *ret_name, char *ret_value);
 
 /* Read and check everything stored for one boundary (selector) or the whole run (NULL): rows,
- * chunks, entries, components, root. `each` is called for each finding; *ret is written also with
- * ECORRUPT.
- * Errors: ENOENT; ECORRUPT when there was a finding; ECONN; ETIMEDOUT.   Ownership: the finding is
- * valid during the callback.   Threads: one per handle.   Blocks: for a read of the data. */
+ * chunks, entries, components, root. `each` is called for each finding, also for those that came
+ * before a failure; *ret is written also with ECORRUPT.
+ * Errors: ENOENT; ECORRUPT when there was a finding; ECANCELED the daemon is stopping; ECONN;
+ * ETIMEDOUT no progress for the handle's timeout, or 30 s if that is shorter.   Ownership: the
+ * finding is valid during the callback.   Threads: one per handle.   Blocks: for a read of the
+ * data. */
 CAIRN_API int cairn_verify(struct cairn *c,
                            const char *selector,
                            int (*each)(void *arg, const struct cairn_finding *f),

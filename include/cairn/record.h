@@ -134,6 +134,7 @@ struct cairn_boundary {
     uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
     uint32_t kind, precision, warnings;
     bool exact;
+    bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
     uint8_t save_id[16];
     uint8_t root[16]; /* digest over everything */
 };
@@ -258,33 +259,41 @@ CAIRN_API int cairn_save(struct cairn *c,
                          struct cairn_boundary *ret);
 
 /* Start a save: returns when the daemon holds the whole record (sealed: it survives this process),
- * which is before it is durable. *r is taken. Wait with cairn_save_wait; a failure that nobody
- * waited for is returned by the next call on the handle.
+ * which is before it is durable. A save that was started before is waited for first. *r is taken.
+ * Wait with cairn_save_wait; a failure that nobody waited for is returned by the next call on the
+ * handle.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
- * Blocks: for the upload. */
+ * Blocks: for the upload, and until the save before is durable. */
 CAIRN_API int cairn_save_start(struct cairn *c,
                                struct cairn_record **r,
                                const struct cairn_save_args *a,
                                struct cairn_pending **ret);
 
-/* Wait for a started save; 0 ms polls. On any result but -CAIRN_EBUSY (not done yet) frees *p and
- * sets it to NULL.
- * Errors: EBUSY; else as cairn_save.   Ownership: takes *p.   Threads: one per handle.
- * Blocks: up to timeout_ms. */
-CAIRN_API int cairn_save_wait(struct cairn_pending **p, int timeout_ms, struct cairn_boundary *ret);
+/* Wait for a started save; 0 ms polls. Only the daemon's word ends it: then *p is freed and set to
+ * NULL. It was committed (0, and *ret says as what), or it was refused: then *ret_record, if not
+ * NULL, gets the record back, to be saved again or freed. While nothing is decided *p stays, and
+ * may be waited for again: the time has passed (EBUSY), or the connection was lost or broken.
+ * Errors: EBUSY; else as cairn_save.   Ownership: takes *p once *p is NULL; *ret_record is the
+ * caller's.   Threads: one per handle.   Blocks: up to timeout_ms, and to send the record again
+ * when the connection was lost; 0 begins nothing that takes long. */
+CAIRN_API int cairn_save_wait(struct cairn_pending **p,
+                              int timeout_ms,
+                              struct cairn_boundary *ret,
+                              struct cairn_record **ret_record);
 
 /* Ask what became of a save id (16 bytes).
  * Errors: ECONN, ETIMEDOUT, EACCES.   Ownership: -.   Threads: one per handle.   Blocks: one round
- * trip, and until saves of this run that were sealed before have ended. */
+ * trip, and until saves of this run that were sealed before it have ended. */
 CAIRN_API int cairn_save_find(struct cairn *c,
                               const uint8_t *save_id,
                               enum cairn_save_state *ret,
                               uint64_t *ret_seq);
 
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
- * those before it, newest first, at most `max`.
- * Errors: ENOENT none; EINVAL selector; ECONN, ETIMEDOUT, EACCES.   Ownership: caller's array.
- * Threads: one per handle.   Blocks: as cairn_save_find. */
+ * those before it, newest first, at most `max`. Of those before it some may be `damaged`.
+ * Errors: ENOENT none; ECORRUPT the one that `selector` names is damaged; EINVAL selector; ECONN,
+ * ETIMEDOUT, EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: as
+ * cairn_save_find. */
 CAIRN_API int cairn_find(struct cairn *c,
                          const char *selector,
                          size_t max,

@@ -24,7 +24,8 @@ int err_set(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* Put "prefix: " in front of the message; returns the code that is already in err (or code). */
 int err_wrap(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* Set from errno: ENOSPC, EDQUOT -> ENOSPC; ENOMEM -> ENOMEM; ENOENT -> ENOENT; EACCES, EPERM ->
- * EACCES; ETIMEDOUT -> ETIMEDOUT; others -> EIO. The text of errnum is appended. */
+ * EACCES; ETIMEDOUT -> ETIMEDOUT; EMFILE, ENFILE -> EBUSY; others -> EIO. The text of errnum is
+ * appended. */
 int err_errno(struct err *err, int errnum, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* Name the component and entry that a failure is about; returns err->code (-CAIRN_EINTERNAL for a
  * NULL err). The path is escaped (control characters, quotes, bytes that are no UTF-8) and cut. */

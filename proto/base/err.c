@@ -91,6 +91,9 @@ static int err_code_of(int errnum)
         return -CAIRN_EACCES;
     case ETIMEDOUT:
         return -CAIRN_ETIMEDOUT;
+    case EMFILE:
+    case ENFILE:
+        return -CAIRN_EBUSY;
     default:
         return -CAIRN_EIO;
     }

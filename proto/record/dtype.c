@@ -98,3 +98,33 @@ bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *
     }
     return !ckd_add_u64(whole, (elements % 8 * d->bits + 7) / 8, ret_bytes);
 }
+
+uint32_t precision_dtype(enum precision precision, uint32_t storage_dtype)
+{
+    static const struct {
+        uint32_t floating;
+        uint32_t integer;
+    } values[] = {
+        [PRECISION_FULL] = { CAIRN_F32, CAIRN_I32 },
+        [PRECISION_HALF] = { CAIRN_F16, CAIRN_I16 },
+        [PRECISION_DOUBLE] = { CAIRN_F64, CAIRN_I64 },
+    };
+    const struct dtype *d = dtype_find(storage_dtype);
+    size_t which = (size_t)precision;
+    if (d == NULL || which == PRECISION_NATIVE || which >= sizeof values / sizeof values[0]) {
+        return storage_dtype;
+    }
+    switch (d->category) {
+    case DTYPE_FLOAT:
+        return values[which].floating;
+    case DTYPE_INT:
+    case DTYPE_UINT:
+        return values[which].integer;
+    case DTYPE_BOOL:
+    case DTYPE_COMPLEX:
+    case DTYPE_QUANT:
+    case DTYPE_OPAQUE:
+        break;
+    }
+    return storage_dtype;
+}

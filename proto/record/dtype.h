@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/record.h"
+
 enum dtype_category {
     DTYPE_FLOAT,
     DTYPE_INT,
@@ -35,5 +37,10 @@ bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements
 /* Bytes of a tensor: ceil(product x bits / 8). False on overflow, unknown code or when bits is 0.
  */
 bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes);
+
+/* The type in which a precision stores the values of another: floats F32, F16 or F64, integers with
+ * and without a sign I32, I16 or I64. The type itself under NATIVE, and always for bool, complex,
+ * quantized, opaque and unknown ones. */
+uint32_t precision_dtype(enum precision precision, uint32_t storage_dtype);
 
 #endif

@@ -74,7 +74,7 @@ struct wire_run_open {
 struct wire_run_info {
     uint32_t uid; /* owner */
     struct slice run;
-    bool exists; /* RUN_OPEN of a run that nothing was saved to yet: false, rest 0 */
+    bool exists; /* has a boundary; false: nothing was committed yet, the numbers are 0 */
     uint64_t boundary_count, latest_seq, latest_step, latest_ns, bytes;
     bool poisoned;
 };
@@ -130,6 +130,8 @@ struct wire_found {
     uint64_t seq;
     const struct boundary *boundaries;
     uint32_t count;
+    const uint64_t *damaged; /* seqs in the same range that cannot be read */
+    uint32_t damaged_count;
 };
 struct wire_describe {
     struct slice run, selector;

@@ -65,6 +65,8 @@ int codec_found_from(struct codec *c, const void *pb, union wire_msg *ret)
         .seq = m->seq,
         .boundaries = boundaries,
         .count = (uint32_t)m->n_boundaries,
+        .damaged = m->damaged,
+        .damaged_count = (uint32_t)m->n_damaged,
     };
     return 0;
 }
@@ -78,6 +80,12 @@ void *codec_found_to(struct bump *b, const union wire_msg *msg)
     }
     pb->state = (Cairn__SaveState)from->state;
     pb->seq = from->seq;
+    union { /* packing does not write */
+        const uint64_t *in;
+        uint64_t *out;
+    } damaged = { .in = from->damaged };
+    pb->n_damaged = from->damaged_count;
+    pb->damaged = damaged.out;
     pb->n_boundaries = from->count;
     pb->boundaries = codec_list(b, from->count);
     for (uint32_t i = 0; pb->boundaries != NULL && i < from->count; i++) {

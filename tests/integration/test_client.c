@@ -436,7 +436,7 @@ CASE(client, a_restore_and_a_started_save_survive_the_daemon, .timeout = 120)
                  cairn_error(s.c));
     daemon_kill(&s.d);
     daemon_start(&s.d, NULL);
-    cr_assert_eq(cairn_save_wait(&p, 30000, &b), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(cairn_save_wait(&p, 30000, &b, NULL), 0, "%s", cairn_error(s.c));
     cr_assert_eq(b.step, 2);
     cr_assert_eq(b.seq, 2);
     cr_assert_eq(cairn_load(s.c, "seq:1", 0, &loaded), 0, "%s", cairn_error(s.c));

@@ -16,7 +16,9 @@
 #include "support/hold.h"
 #include "support/sample.h"
 
-enum { MIB = 1 << 20, WAIT_MS = 60000 };
+#define MIB (UINT64_C(1) << 20)
+
+enum { WAIT_MS = 60000 };
 
 static void disk_dir(const char *fs, char ret[static TMP_PATH_BYTES])
 {
@@ -148,17 +150,20 @@ static void full_free(const struct full *f)
 /* The two numbers that a refusal must name: bytes needed and bytes free. */
 static void check_numbers(const char *text)
 {
-    unsigned long long needed = 0;
-    unsigned long long there = 0;
-    const char *at = strstr(text, " bytes are needed, ");
+    static const char between[] = " bytes are needed, ";
+    const char *at = strstr(text, between);
+    char *end = NULL;
     cr_assert_not_null(at, "'%s' does not say what is needed", text);
     while (at > text && at[-1] >= '0' && at[-1] <= '9') {
         at--;
     }
-    cr_assert_eq(
-        sscanf(at, "%llu bytes are needed, %llu are free", &needed, &there), 2, "'%s'", text);
-    cr_assert_geq(needed, 320ull * MIB);
-    cr_assert_lt(there, 160ull * MIB);
+    uint64_t needed = strtoull(at, &end, 10);
+    cr_assert(end != at && strncmp(end, between, sizeof between - 1) == 0, "'%s'", text);
+    at = end + sizeof between - 1;
+    uint64_t there = strtoull(at, &end, 10);
+    cr_assert(end != at && strncmp(end, " are free", 9) == 0, "'%s'", text);
+    cr_assert_geq(needed, 320 * MIB);
+    cr_assert_lt(there, 160 * MIB);
 }
 
 CASE(disks, a_full_disk_refuses_and_loses_nothing, .timeout = 120)

@@ -1,6 +1,7 @@
 /* Runs at a real daemon: many of them in turn, several boundaries of one under way at once,
  * trainers that replace each other, and an orderly stop in the middle of it all. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -173,7 +174,7 @@ CASE(runs, a_new_process_supersedes_an_unsealed_upload, .timeout = 60)
     char byte = 0;
     runs_init(&r);
     daemon_start(&r.d, NULL);
-    cr_assert_eq(pipe(begun), 0);
+    cr_assert_eq(pipe2(begun, O_CLOEXEC), 0);
     pid_t child = fork();
     if (child == 0) {
         struct peer_client p;
@@ -186,6 +187,7 @@ CASE(runs, a_new_process_supersedes_an_unsealed_upload, .timeout = 60)
                     f.type == WIRE_ERROR && msg.error.code == CAIRN_ESUPERSEDED;
         _exit(told ? 0 : 1);
     }
+    (void)close(begun[1]); /* so that the read ends if the child does */
     cr_assert_eq(read(begun[0], &byte, 1), 1);
     uint64_t start_ns = now_ns();
     c = runs_open(&r, "shared");
@@ -197,7 +199,6 @@ CASE(runs, a_new_process_supersedes_an_unsealed_upload, .timeout = 60)
     cr_assert_eq(status, 0, "the replaced process was not told");
     (void)cairn_close(c);
     (void)close(begun[0]);
-    (void)close(begun[1]);
     runs_fini(&r);
 }
 

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/case.h"
 #include "support/daemon.h"
+#include "support/hold.h"
 #include "support/peer.h"
+#include "support/sample.h"
 
 static char dir[TMP_PATH_BYTES];
 static struct daemon d;
@@ -187,6 +190,56 @@ CASE(cairnd, stopping_does_not_wait_for_who_does_not_read)
     peer_close(&p);
     end();
 }
+
+#ifdef CAIRN_FAILPOINTS
+/* Saves to run "stuck" until it is killed. */
+static void save_for_ever(void)
+{
+    struct sample s;
+    struct cairn *c = NULL;
+    sample_init(&s,
+                (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 },
+                (struct sample_tensors){ .count = 0 });
+    sample_fill(&s, 77);
+    int rc = cairn_open(d.socket, "stuck", &c);
+    rc = rc < 0 ? rc : sample_save(&s, c, NULL);
+    _exit(rc == 0 ? 0 : 1);
+}
+
+/* A disk that does not come back: the stop ends all the same, and says whom it left behind. */
+CASE(cairnd, stopping_gives_up_after_10_s_and_names_the_run, .timeout = 90)
+{
+    struct hold h;
+    char armed[400];
+    begin();
+    hold_init(&h, d.socket_dir, "hold");
+    (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=commit:hold=%s:1", h.path);
+    daemon_start(&d, (const char *const[]){ armed, NULL });
+    pid_t saver = fork();
+    if (saver == 0) {
+        save_for_ever();
+    }
+    cr_assert(hold_wait(&h, 20000));
+    uint64_t before = now_ns();
+    proc_signal(&d.proc, SIGTERM);
+    bool ended = proc_wait(&d.proc, 15000);
+    uint64_t ms = (now_ns() - before) / 1000000;
+    (void)kill(saver, SIGKILL);
+    cr_assert_eq(waitpid(saver, NULL, 0), saver);
+    cr_assert(ended, "it waits for ever");
+    cr_assert(ms >= 9900 && ms < 12000, "it ended after %llu ms", (unsigned long long)ms);
+    cr_assert_eq(proc_exit(&d.proc), 1);
+    cr_assert(log_has(d.log, "stopping takes too long"));
+    cr_assert(log_has(d.log, "/stuck what=\"is in use\""), "the run");
+    cr_assert(log_has(d.log, "/stuck step=77"), "and its save");
+    cr_assert(log_has(d.log, "what=\"commits\""));
+    hold_fini(&h);
+    daemon_start(&d, NULL); /* nothing is damaged, nothing is in the way */
+    cr_assert_eq(daemon_stop(&d), 0);
+    cr_assert_eq(daemon_fsck(&d, true), 0);
+    end();
+}
+#endif
 
 CASE(cairnd, sighup_is_answered_and_survived)
 {

@@ -131,9 +131,10 @@ CASE(retry, a_run_held_in_its_commit_holds_no_other, .timeout = 240)
     (void)printf("retry: %d saves and loads beside a held commit in %.2f s\n",
                  RETRY_ROUNDS,
                  (double)(now_ns() - start_ns) * 1e-9);
-    cr_assert_eq(cairn_save_wait(&pending, 0, &saved), -CAIRN_EBUSY, "A is not held any more");
+    cr_assert_eq(
+        cairn_save_wait(&pending, 0, &saved, NULL), -CAIRN_EBUSY, "A is not held any more");
     hold_release(&t.hold);
-    retry_ok(run_a, cairn_save_wait(&pending, RETRY_MS, &saved), "wait", 0);
+    retry_ok(run_a, cairn_save_wait(&pending, RETRY_MS, &saved, NULL), "wait", 0);
     cr_assert_eq(saved.step, 7);
     sample_clear(&a);
     retry_ok(run_a, sample_load(&a, run_a, "latest"), "load", 0);

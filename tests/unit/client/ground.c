@@ -45,6 +45,19 @@ int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_bou
     return rc;
 }
 
+struct cairn_record *ground_state(struct ground *g,
+                                  int (*put)(void *self, struct cairn_writer *w),
+                                  void *self,
+                                  const struct cairn_reader **ret)
+{
+    struct cairn_record *r = NULL;
+    g->job.t.state = (struct cairn_component){ .self = self, .put = put };
+    cr_assert_eq(ground_save(g, 0, 1, NULL), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(cairn_load(g->c, "latest", 0, &r), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(cairn_record_component(r, CAIRN_STATE, ret), 0, "%s", cairn_error(g->c));
+    return r;
+}
+
 void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes)
 {
     for (size_t i = 0; i < count; i++) {

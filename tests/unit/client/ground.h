@@ -22,6 +22,12 @@ void ground_down(struct ground *g);
 int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_boundary *ret);
 int ground_capture(struct ground *g, uint32_t kind, struct cairn_record **ret);
 
+/* Save what `put` puts into the state, load it, and borrow its reader. */
+struct cairn_record *ground_state(struct ground *g,
+                                  int (*put)(void *self, struct cairn_writer *w),
+                                  void *self,
+                                  const struct cairn_reader **ret);
+
 /* With chunks: a model of `count` tensors of `bytes` each. */
 void ground_fill_chunks(struct ground *g, size_t count, uint64_t bytes);
 

@@ -449,7 +449,7 @@ CASE(arguments, nothing_to_save_load_or_look_at)
     cr_assert_eq(cairn_save(g.c, NULL, NULL, NULL), -CAIRN_EINVAL);
     cr_assert_eq(cairn_save(g.c, &r, &(struct cairn_save_args){ 0 }, NULL), -CAIRN_EINVAL);
     cr_assert_eq(cairn_save_start(g.c, &r, NULL, NULL), -CAIRN_EINVAL);
-    cr_assert_eq(cairn_save_wait(NULL, 0, NULL), -CAIRN_EINVAL);
+    cr_assert_eq(cairn_save_wait(NULL, 0, NULL, NULL), -CAIRN_EINVAL);
     cr_assert_eq(cairn_save_find(g.c, NULL, NULL, NULL), -CAIRN_EINVAL);
     cr_assert_eq(cairn_find(g.c, NULL, 1, &b, &count), -CAIRN_EINVAL);
     cr_assert_eq(cairn_find(g.c, "latest", 0, &b, &count), -CAIRN_EINVAL);

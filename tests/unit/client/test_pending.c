@@ -29,12 +29,12 @@ CASE(pending, is_sealed_then_committed)
     job_fill(&g.job, 1);
     g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 1, FAKE_HOLD, 0 };
     struct cairn_pending *p = started(&g, 1);
-    cr_assert_eq(cairn_save_wait(&p, 0, &b), -CAIRN_EBUSY);
-    cr_assert_eq(cairn_save_wait(&p, 20, &b), -CAIRN_EBUSY);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b, NULL), -CAIRN_EBUSY);
+    cr_assert_eq(cairn_save_wait(&p, 20, &b, NULL), -CAIRN_EBUSY);
     cr_assert_not_null(p);
     cr_assert_eq(g.fake.connections, 1, "to wait is no damage");
     fake_release(&g.fake);
-    cr_assert_eq(cairn_save_wait(&p, 20000, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(cairn_save_wait(&p, 20000, &b, NULL), 0, "%s", cairn_error(g.c));
     cr_assert_null(p);
     cr_assert_eq(b.seq, 1);
     ground_check_newest(&g);
@@ -62,7 +62,7 @@ CASE(pending, others_may_ask_and_the_next_save_waits)
     cr_assert_eq(
         cairn_save(g.c, &r, &(struct cairn_save_args){ .step = 2 }, &b), 0, "%s", cairn_error(g.c));
     cr_assert_eq(b.seq, 2);
-    cr_assert_eq(cairn_save_wait(&p, 0, &b), 0);
+    cr_assert_eq(cairn_save_wait(&p, 0, &b, NULL), 0);
     cr_assert_eq(b.seq, 1);
     cr_assert_eq(g.fake.connections, 1);
     ground_down(&g);
@@ -84,7 +84,7 @@ CASE(pending, a_refused_start_gives_the_record_back)
     cr_assert_not_null(r);
     cr_assert_null(p);
     cr_assert_eq(cairn_save_start(g.c, &r, &(struct cairn_save_args){ .step = 1 }, &p), 0);
-    cr_assert_eq(cairn_save_wait(&p, 20000, NULL), 0);
+    cr_assert_eq(cairn_save_wait(&p, 20000, NULL, NULL), 0);
     ground_down(&g);
 }
 
@@ -105,7 +105,7 @@ CASE(pending, a_failure_nobody_waited_for_is_told_by_the_next_call)
     cr_assert_not_null(strstr(cairn_error(g.c), "started before"), "%s", cairn_error(g.c));
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "only once");
     r = cairn_record_free(r);
-    cr_assert_eq(cairn_save_wait(&p, 0, &b), -CAIRN_EIO, "and to who waits after all");
+    cr_assert_eq(cairn_save_wait(&p, 0, &b, NULL), -CAIRN_EIO, "and to who waits after all");
     cr_assert_null(p);
     ground_down(&g);
 }
@@ -125,9 +125,9 @@ CASE(pending, a_lost_connection_is_settled_by_save_id)
         if (!kept) {
             fake_forget_newest(&g.fake);
         }
-        cr_assert_eq(cairn_save_wait(&p, 50, &b), -CAIRN_EBUSY, "nobody is there");
+        cr_assert_eq(cairn_save_wait(&p, 50, &b, NULL), -CAIRN_EBUSY, "nobody is there");
         fake_resume(&g.fake);
-        cr_assert_eq(cairn_save_wait(&p, 20000, &b), 0, "%s", cairn_error(g.c));
+        cr_assert_eq(cairn_save_wait(&p, 20000, &b, NULL), 0, "%s", cairn_error(g.c));
         cr_assert_eq(b.seq, 1);
         cr_assert_eq(fake_seen(&g.fake, WIRE_SEAL), kept ? 1 : 2);
         ground_check_newest(&g);
@@ -148,7 +148,7 @@ CASE(pending, a_lost_one_is_settled_before_the_next_save)
     fake_resume(&g.fake);
     cr_assert_eq(ground_save(&g, 0, 2, &b), 0, "%s", cairn_error(g.c));
     cr_assert_eq(b.seq, 2);
-    cr_assert_eq(cairn_save_wait(&p, 0, &b), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(cairn_save_wait(&p, 0, &b, NULL), 0, "%s", cairn_error(g.c));
     cr_assert_eq(b.seq, 1);
     ground_down(&g);
 }
@@ -165,8 +165,8 @@ CASE(pending, outlives_the_handle)
     g.fake.faults[0] = (struct fake_fault){ WIRE_SEAL, 2, FAKE_HOLD, 0 };
     open = started(&g, 2);
     g.c = cairn_close(g.c);
-    cr_assert_eq(cairn_save_wait(&done, 0, &b), 0, "its end was seen before");
-    cr_assert_eq(cairn_save_wait(&open, 0, &b), -CAIRN_ECONN);
+    cr_assert_eq(cairn_save_wait(&done, 0, &b, NULL), 0, "its end was seen before");
+    cr_assert_eq(cairn_save_wait(&open, 0, &b, NULL), -CAIRN_ECONN);
     cr_assert_null(open);
     ground_down(&g);
 }

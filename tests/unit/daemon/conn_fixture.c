@@ -98,7 +98,7 @@ void fx_start(struct fixture *fx)
     cr_assert_eq(uv_loop_init(&fx->loop), 0);
     sock_dir_make(&fx->dir);
     fx->listen_fd = sock_listen(fx->dir.path);
-    fx->pool = buf_pool_new(4 * (uint64_t)LIMIT_CHUNK_BYTES);
+    fx->pool = buf_pool_new(4 * (uint64_t)LIMIT_CHUNK_BYTES, BUF_SHARE_WRITE);
     const struct conn_set_options options = {
         .listen_fd = fx->listen_fd, .limits = fx->limits, .handler = &fx_handler, .ctx = fx
     };
@@ -150,7 +150,8 @@ void fx_for_ms(struct fixture *fx, uint64_t ms)
     bool fired = false;
     (void)uv_timer_init(&fx->loop, &timer);
     timer.data = &fired;
-    (void)uv_timer_start(&timer, fx_timer_fired, ms, 0);
+    /* Again and again: a turn that fires it first would wait for something else to happen. */
+    (void)uv_timer_start(&timer, fx_timer_fired, ms, ms);
     fx_until(fx, loop_flag, &fired);
     uv_close((uv_handle_t *)&timer, NULL);
     (void)uv_run(&fx->loop, UV_RUN_NOWAIT);

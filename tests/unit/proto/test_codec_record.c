@@ -110,6 +110,13 @@ CASE(codec_record, found)
         bytes += wire_boundary_bytes(&list[i]);
     }
     cr_assert_eq(codec_message().bytes, bytes + 4); /* state and seq */
+    static const uint64_t damaged[] = { UINT64_MAX, 300, 1 };
+    in = (union wire_msg){
+        .found = { .boundaries = list, .count = 1, .damaged = damaged, .damaged_count = 3 }
+    };
+    codec_there(WIRE_FOUND, &in, &out);
+    cr_assert(out.found.count == 1 && out.found.damaged_count == 3);
+    cr_assert_eq(memcmp(out.found.damaged, damaged, sizeof damaged), 0);
     in = (union wire_msg){ .found = { .state = SAVE_COMMITTED, .seq = UINT64_MAX } };
     codec_there(WIRE_FOUND, &in, &out);
     cr_assert(out.found.state == SAVE_COMMITTED && out.found.seq == UINT64_MAX);

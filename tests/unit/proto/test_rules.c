@@ -168,6 +168,23 @@ CASE(rules, begin_sizes)
     rules_begin_refused(&b, -CAIRN_EINVAL, "label");
 }
 
+CASE(rules, begin_payload)
+{
+    struct boundary b = sample_begin();
+    b.chunk_count = 2;
+    b.stored_bytes = 8192;
+    b.payload_bytes = 2;
+    cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.payload_bytes = 1;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
+    b.payload_bytes = 8192 + LIMIT_METADATA_BYTES;
+    cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.payload_bytes++;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
+    b.payload_bytes = UINT64_C(1) << 63;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
+}
+
 CASE(rules, components_of_a_kind)
 {
     cr_assert_eq(rules_components_of(KIND_PLAIN), 0x3E);

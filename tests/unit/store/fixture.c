@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static const char *fix_env(const char *name)
 {
     const char *value = getenv(name);

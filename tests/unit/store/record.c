@@ -237,7 +237,7 @@ static void rec_sum(struct rec *r, enum component c)
 
 void rec_build(struct rec *r)
 {
-    struct rec_place *places = rec_alloc(5 * REC_ENTRIES_MAX * sizeof *places);
+    struct rec_place *places = rec_alloc(sizeof *places * 5 * REC_ENTRIES_MAX);
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof rec_put_order / sizeof rec_put_order[0]; i++) {
         count += rec_pack(r, rec_put_order[i], places + count);
@@ -276,7 +276,7 @@ struct rec *rec_small(uint64_t step, uint64_t seed)
 struct rec *rec_big(uint64_t step, uint64_t seed, uint32_t chunks)
 {
     struct rec *r = rec_new(step, seed);
-    uint64_t bytes = (uint64_t)chunks * LIMIT_CHUNK_BYTES - 4096 * 3 - 4;
+    uint64_t bytes = (uint64_t)chunks * LIMIT_CHUNK_BYTES - UINT64_C(3) * LIMIT_PAGE_BYTES - 4;
     rec_floats(r, COMPONENT_MODEL, "big", bytes / 4);
     rec_build(r);
     cr_assert_eq(r->b.chunk_count, chunks);
@@ -309,10 +309,11 @@ int rec_manifest(const struct rec *r, struct st_manifest **ret, struct err *err)
     rc = rc < 0 ? rc : rec_feed_chunks(r, *ret, err);
     for (unsigned c = 1; c < COMPONENT_NR; c++) {
         for (uint32_t i = 0; rc == 0 && i * r->page_entries < r->counts[c]; i++) {
-            uint32_t left = r->counts[c] - i * r->page_entries;
+            uint32_t first = i * r->page_entries;
+            uint32_t left = r->counts[c] - first;
             struct wire_entries page = { .component = (enum component)c,
                                          .page = i,
-                                         .entries = r->entries[c] + i * r->page_entries,
+                                         .entries = r->entries[c] + first,
                                          .count = left < r->page_entries ? left : r->page_entries };
             rc = st_manifest_entries(*ret, &page, err);
         }
@@ -460,11 +461,12 @@ static int rec_found(void *arg, const struct st_finding *f)
 
 uint64_t rec_verify(struct st_run *run, uint64_t seq, char ret_text[1024])
 {
+    const struct st_watch watch = { .found = rec_found, .arg = ret_text };
     struct wire_verified verified;
     struct err err = { .code = 0 };
     if (ret_text != NULL) {
         ret_text[0] = '\0';
     }
-    cr_assert_eq(st_verify(run, seq, rec_found, ret_text, &verified, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_verify(run, seq, &watch, &verified, &err), 0, "%s", err.msg);
     return verified.finding_count;
 }

@@ -136,7 +136,7 @@ CASE(runs, are_listed_by_owner_and_name)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(runs, open_once_and_only_by_a_legal_name)
@@ -175,7 +175,7 @@ CASE(runs, dropping_needs_it_closed_and_leaves_nothing)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 /* ---- selectors ------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ CASE(select, newest_step_seq_and_id)
     cr_assert_eq(ask(&f, "10"), -CAIRN_ENOENT);
     save_steps(&f, steps, none, 5);
     struct rec *r = save_labelled(&f, 50, NULL);
-    for (unsigned i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 16; i++) {
         (void)snprintf(text + 3 + 2 * i, 3, "%02x", r->b.save_id[i]);
     }
     cr_assert_eq(ask(&f, ""), 6);
@@ -243,7 +243,7 @@ CASE(select, newest_step_seq_and_id)
     cr_assert_eq(ask(&f, text), -CAIRN_ENOENT);
     cr_assert_eq(ask(&f, "finite"), -CAIRN_ENOTSUP);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(select, best_never_nan_and_ties_to_the_newest)
@@ -271,27 +271,32 @@ CASE(list, goes_downwards_from_a_seq)
     static const char *const losses[] = { "1", "2", "3", "4", "5" };
     struct fix f;
     struct err err = { .code = 0 };
-    const struct boundary *list = NULL;
-    uint32_t count = 0;
+    struct st_list list;
     struct bump b;
+    uint64_t before = 9;
     fix_open(&f);
     save_steps(&f, steps, losses, 5);
     bump_init(&b, (size_t)1 << 20);
-    cr_assert_eq(st_list(f.run, 4, 3, &b, &list, &count, &err), 0, "%s", err.msg);
-    cr_assert_eq(count, 3);
-    cr_assert_eq(list[0].seq, 4);
-    cr_assert_eq(list[2].seq, 2);
-    cr_assert_eq(list[0].label_count, 1);
-    cr_assert_eq(slice_cmp(list[0].labels[0].value, slice_str("4")), 0);
-    cr_assert_eq(list[0].component_count, 5);
-    cr_assert_eq(st_list(f.run, UINT64_MAX, 100, &b, &list, &count, &err), 0, "%s", err.msg);
-    cr_assert_eq(count, 5);
-    cr_assert_eq(list[0].seq, 5);
-    cr_assert_eq(st_list(f.run, 0, 100, &b, &list, &count, &err), 0, "%s", err.msg);
-    cr_assert_eq(count, 0);
+    cr_assert_eq(st_list(f.run, 4, 3, &b, &list, &err), 0, "%s", err.msg);
+    cr_assert_eq(list.count, 3);
+    cr_assert_eq(list.boundaries[0].seq, 4);
+    cr_assert_eq(list.boundaries[2].seq, 2);
+    cr_assert_eq(list.boundaries[0].label_count, 1);
+    cr_assert_eq(slice_cmp(list.boundaries[0].labels[0].value, slice_str("4")), 0);
+    cr_assert_eq(list.boundaries[0].component_count, 5);
+    cr_assert_eq(list.damaged_count, 0);
+    cr_assert_eq(st_list(f.run, UINT64_MAX, 100, &b, &list, &err), 0, "%s", err.msg);
+    cr_assert_eq(list.count, 5);
+    cr_assert_eq(list.boundaries[0].seq, 5);
+    cr_assert_eq(st_list(f.run, 0, 100, &b, &list, &err), 0, "%s", err.msg);
+    cr_assert_eq(list.count, 0);
+    cr_assert_eq(st_before(f.run, UINT64_MAX, &before, &err), 0);
+    cr_assert_eq(before, 5);
+    cr_assert_eq(st_before(f.run, 1, &before, &err), 0);
+    cr_assert_eq(before, 0);
     bump_fini(&b);
     bump_init(&b, 4096);
-    cr_assert_eq(st_list(f.run, 5, 5, &b, &list, &count, &err), -CAIRN_ELIMIT);
+    cr_assert_eq(st_list(f.run, 5, 5, &b, &list, &err), -CAIRN_ELIMIT);
     bump_fini(&b);
     fix_remove(&f);
 }
@@ -313,7 +318,7 @@ CASE(saveid, tells_what_became_of_a_save)
     cr_assert_eq(save.seq, 1);
     cr_assert(digest_equal(&save.root, &r->b.root));
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(saveid, same_content_is_the_same_commit_other_content_a_conflict)
@@ -338,7 +343,7 @@ CASE(saveid, same_content_is_the_same_commit_other_content_a_conflict)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
-    again = rec_free(again);
-    other = rec_free(other);
+    (void)rec_free(r);
+    (void)rec_free(again);
+    (void)rec_free(other);
 }

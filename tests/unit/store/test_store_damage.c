@@ -21,8 +21,8 @@ static void plant_with(struct fix *f, struct rec *second)
     cr_assert_eq(rec_verify(f->run, 1, NULL) + rec_verify(f->run, 2, NULL), 0);
     fix_close(f);
     fix_fsck_clean(f);
-    small = rec_free(small);
-    second = rec_free(second);
+    (void)rec_free(small);
+    (void)rec_free(second);
 }
 
 /* Seq 2 has three own chunks. */
@@ -227,6 +227,44 @@ CASE(rows, damage_stops_a_load_and_names_the_component)
     fix_remove(&f);
 }
 
+static void expect_selected(const struct fix *f, struct selector sel, uint64_t expected)
+{
+    struct err err = { .code = 0 };
+    uint64_t seq = 0;
+    cr_assert_eq(st_select(f->run, &sel, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, expected);
+}
+
+CASE(rows, a_damaged_boundary_is_found_by_its_key_and_never_read)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    struct st_list list;
+    struct bump b;
+    uint64_t seq = 0;
+    plant_small(&f);
+    raw_flip(&f, DB_BOUNDARY, 0, 5);
+    expect_verify(&f, 1, 1, "seq 1 ? '': run 'run': row boundary seq 1 does not match its digest");
+    fix_reopen(&f);
+    expect_selected(&f, (struct selector){ .kind = SELECT_LATEST, .number = 1 }, 1);
+    expect_selected(&f, (struct selector){ .kind = SELECT_SEQ, .number = 1 }, 1);
+    expect_selected(&f, (struct selector){ .kind = SELECT_STEP, .number = 100 }, 1);
+    bump_init(&b, (size_t)1 << 20);
+    cr_assert_eq(st_list(f.run, UINT64_MAX, 9, &b, &list, &err), 0, "%s", err.msg);
+    cr_assert(list.count == 1 && list.boundaries[0].seq == 2);
+    cr_assert(list.damaged_count == 1 && list.damaged[0] == 1);
+    cr_assert_eq(st_list(f.run, UINT64_MAX, 1, &b, &list, &err), 0, "%s", err.msg);
+    cr_assert(list.count == 1 && list.damaged_count == 0);
+    bump_fini(&b);
+    cr_assert_eq(st_before(f.run, 2, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, 1);
+    cr_assert_eq(st_before(f.run, 1, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, 0);
+    fix_close(&f);
+    expect_load(&f, 1, COMPONENT_NONE);
+    fix_remove(&f);
+}
+
 CASE(rows, rot_in_the_file_itself_is_found)
 {
     struct fix f;
@@ -299,7 +337,57 @@ CASE(rows, lost_index_rows_are_made_up_for)
     cr_assert_eq(save.state, SAVE_COMMITTED);
     cr_assert_eq(save.seq, 1);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
+}
+
+CASE(rows, a_damaged_step_key_is_a_lost_one)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    uint64_t seq = 0;
+    struct selector step = { .kind = SELECT_STEP, .number = 100 };
+    plant_small(&f);
+    raw_flip(&f, DB_STEP, 0, 3);
+    fix_reopen(&f);
+    cr_assert_eq(st_select(f.run, &step, &seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(seq, 1);
+    fix_remove(&f);
+}
+
+/* Boundaries with these losses, and the nth row of label lost. */
+static uint64_t best_without(const char *const *losses, unsigned count, unsigned nth, bool max)
+{
+    struct fix f;
+    struct err err = { .code = 0 };
+    struct selector sel = { .kind = SELECT_BEST, .label = slice_str("loss"), .want_max = max };
+    uint64_t seq = 0;
+    fix_open(&f);
+    for (unsigned i = 0; i < count; i++) {
+        struct rec *r = rec_tiny(i + 1, i + 1);
+        const struct label label = { .name = slice_str("loss"), .value = slice_str(losses[i]) };
+        r->b.labels = &label;
+        r->b.label_count = 1;
+        cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
+        (void)rec_free(r);
+    }
+    fix_close(&f);
+    raw_delete(&f, DB_LABEL, nth);
+    fix_fsck_finds(&f, "there is no row label");
+    fix_reopen(&f);
+    cr_assert_eq(st_select(f.run, &sel, &seq, &err), 0, "%s", err.msg);
+    fix_remove(&f);
+    return seq;
+}
+
+CASE(rows, a_lost_label_key_is_not_a_lost_label)
+{
+    static const char *const losses[] = { "3", "1", "2", "1", "nan" };
+    cr_assert_eq(best_without(losses, 1, 0, false), 1);
+    cr_assert_eq(best_without(losses, 3, 1, false), 2);
+    cr_assert_eq(best_without(losses, 3, 0, true), 1);
+    cr_assert_eq(best_without(losses, 5, 3, false), 4); /* of equal ones the newest */
+    cr_assert_eq(best_without(losses, 5, 1, false), 4);
+    cr_assert_eq(best_without(losses, 5, 4, false), 4); /* NaN is no number in a row either */
 }
 
 CASE(rows, lost_chunk_rows_do_not_cost_the_segment)

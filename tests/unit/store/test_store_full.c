@@ -54,7 +54,7 @@ static struct rec *rec_rows(uint64_t step, unsigned mib, uint32_t chunks)
         rec_scalar(r, COMPONENT_STATE, name, ENTRY_BYTES, value, LIMIT_SCALAR_BYTES);
     }
     if (chunks > 0) {
-        rec_floats(r, COMPONENT_MODEL, "big", chunks * (LIMIT_CHUNK_BYTES / 4));
+        rec_floats(r, COMPONENT_MODEL, "big", (uint64_t)chunks * (LIMIT_CHUNK_BYTES / 4));
     }
     r->page_entries = 15;
     rec_build(r);
@@ -80,7 +80,7 @@ static void expect_recovery(struct fix *f, struct rec *r)
     fix_close(f);
     fix_fsck_clean(f);
     fix_remove(f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(full, at_begin_names_the_numbers)
@@ -102,7 +102,7 @@ CASE(full, at_begin_names_the_numbers)
     expect_no_trace(&f, 1);
     rec_compare(first, f.run, 1);
     expect_recovery(&f, r);
-    first = rec_free(first);
+    (void)rec_free(first);
 }
 
 CASE(full, reserve_is_kept)
@@ -116,7 +116,7 @@ CASE(full, reserve_is_kept)
     cr_assert_eq(st_save_begin(f.run, &r->b, &save, &err), -CAIRN_ENOSPC, "%s", err.msg);
     cr_assert_not_null(strstr(err.msg, "1073741824"), "%s", err.msg);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 /* What was allocated at begin is there, whoever fills the disk meanwhile. */
@@ -140,7 +140,7 @@ CASE(full, in_mid_segment_has_its_space)
     fix_fsck_clean(&f);
     fix_remove(&f);
     m = st_manifest_free(m);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 /* Save up to the commit, fill the disk, commit: refused, nothing left, older boundaries readable.
@@ -168,7 +168,7 @@ static void full_at_commit(struct rec *r, uint64_t leave)
     rec_compare(first, f.run, 1);
     expect_recovery(&f, r);
     m = st_manifest_free(m);
-    first = rec_free(first);
+    (void)rec_free(first);
 }
 
 CASE(full, at_the_footer)
@@ -202,5 +202,5 @@ CASE(full, a_full_disk_opens_and_reads)
     fix_fsck_clean(&f);
     fix_reopen(&f);
     expect_recovery(&f, again);
-    r = rec_free(r);
+    (void)rec_free(r);
 }

@@ -14,7 +14,7 @@ static void refused(struct rec *r, int code, const char *text)
     cr_assert_not_null(strstr(err.msg, text), "%s", err.msg);
     cr_assert_eq(st_manifest_seal(m, r->infos, r->info_count, &r->b.root, &err), -CAIRN_EINVAL);
     m = st_manifest_free(m);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(manifest, takes_a_sound_record)
@@ -27,7 +27,7 @@ CASE(manifest, takes_a_sound_record)
     cr_assert_not_null(st_manifest_chunk(m, 1));
     cr_assert_null(st_manifest_chunk(m, 2));
     m = st_manifest_free(m);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(manifest, refuses_entries_out_of_order)
@@ -129,5 +129,5 @@ CASE(manifest, refuses_more_chunks_than_announced)
     cr_assert_eq(st_manifest_new(&r->b, &m, &err), 0);
     cr_assert_eq(st_manifest_chunks(m, 1, c, 1, &err), -CAIRN_EINVAL);
     m = st_manifest_free(m);
-    r = rec_free(r);
+    (void)rec_free(r);
 }

@@ -68,12 +68,12 @@ CASE(many, three_hundred_runs_in_turn)
     unsigned listed = 0;
     fix_open(&m->f);
     int before = descriptor_count();
-    for (uint64_t i = 0; i < 2 * RUNS; i++) {
+    for (unsigned i = 0; i < 2 * RUNS; i++) {
         struct rec *r = i % 10 == 0 ? rec_small(i, i) : rec_tiny(i, i);
-        struct st_run *run = many_get(m, (unsigned)(i % RUNS), i);
-        cr_assert_eq(rec_save(r, run, &err), 0, "run %u: %s", (unsigned)(i % RUNS), err.msg);
+        struct st_run *run = many_get(m, i % RUNS, i);
+        cr_assert_eq(rec_save(r, run, &err), 0, "run %u: %s", i % RUNS, err.msg);
         cr_assert_leq(descriptor_count(), before + 5 * (int)OPEN);
-        r = rec_free(r);
+        (void)rec_free(r);
     }
     for (unsigned i = 0; i < RUNS; i += 7) {
         cr_assert_eq(rec_verify(many_get(m, i, 2 * RUNS + i), 2, NULL), 0);
@@ -104,8 +104,7 @@ static int reader_round(struct st_run *run)
 {
     struct err err = { .code = 0 };
     struct selector sel = { .kind = SELECT_LATEST };
-    const struct boundary *list = NULL;
-    uint32_t count = 0;
+    struct st_list list;
     uint64_t seq = 0;
     struct st_load *load = NULL;
     struct wire_entries page;
@@ -115,7 +114,7 @@ static int reader_round(struct st_run *run)
         return 0;
     }
     bump_init(&b, (size_t)64 << 20);
-    rc = rc < 0 ? rc : st_list(run, seq, 10, &b, &list, &count, &err);
+    rc = rc < 0 ? rc : st_list(run, seq, 10, &b, &list, &err);
     rc = rc < 0 ? rc : st_load_open(run, seq, &load, &err);
     rc = rc < 0 ? rc : st_load_page(load, COMPONENT_STATE, 0, &b, &page, &err);
     if (rc < 0) {
@@ -167,7 +166,7 @@ CASE(many, map_grows_under_readers)
         struct rec *r = rec_rows(i);
         cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
         cr_assert_eq(r->b.seq, i);
-        r = rec_free(r);
+        (void)rec_free(r);
     }
     atomic_store(&reader.stop, true);
     for (unsigned i = 0; i < 4; i++) {
@@ -202,7 +201,7 @@ static void *writer_main(void *arg)
         struct err err = { .code = 0 };
         struct rec *r = i % 3 == 0 ? rec_big(i, i, 1) : rec_small(i, i);
         w->rc = rec_save(r, w->run, &err);
-        r = rec_free(r);
+        (void)rec_free(r);
         if (w->rc < 0) {
             (void)fprintf(stderr, "writer: %s\n", err.msg);
         }

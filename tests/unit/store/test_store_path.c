@@ -20,7 +20,7 @@ static void whole_way(struct rec *r)
     fix_reopen(&f);
     rec_compare(r, f.run, r->b.seq);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(path, small_record_comes_back)
@@ -47,7 +47,7 @@ CASE(path, record_without_chunks_has_no_segment)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(path, awkward_names_and_shapes_come_back)
@@ -134,7 +134,7 @@ CASE(path, buffered_mode_works_everywhere)
     fix_reopen(&f); /* in the other mode, where there is one */
     rec_compare(r, f.run, 1);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 /* ---- several at once ------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ CASE(path, abort_leaves_nothing)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(path, seq_and_parent_go_on_after_reopening)
@@ -217,7 +217,7 @@ CASE(path, seq_and_parent_go_on_after_reopening)
         cr_assert_eq(row.latest_step, i);
         cr_assert_eq(row.latest_ns, r->b.created_ns);
         cr_assert_eq(row.bytes, i * r->b.bytes_new);
-        r = rec_free(r);
+        (void)rec_free(r);
         if (i % 2 == 0) {
             fix_reopen(&f);
         }
@@ -264,8 +264,8 @@ CASE(path, opening_sweeps_what_nobody_names)
     fix_close(&f);
     fix_fsck_clean(&f);
     fix_remove(&f);
-    r = rec_free(r);
-    later = rec_free(later);
+    (void)rec_free(r);
+    (void)rec_free(later);
 }
 
 /* ---- misuse ---------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ CASE(path, commit_needs_every_chunk_as_announced)
     cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
     fix_remove(&f);
     m = st_manifest_free(m);
-    r = rec_free(r);
+    (void)rec_free(r);
 }
 
 CASE(path, padding_is_zeroed_by_the_store)
@@ -310,5 +310,5 @@ CASE(path, padding_is_zeroed_by_the_store)
     cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
     cr_assert_eq(last[0] | last[1] | last[2] | last[3], 0);
     fix_remove(&f);
-    r = rec_free(r);
+    (void)rec_free(r);
 }

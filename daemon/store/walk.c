@@ -1,0 +1,77 @@
+#include "store/walk.h"
+
+static int walk_why(const struct walk *w, int rc, struct err *err)
+{
+    if (err != NULL) {
+        *err = w->why;
+    }
+    return rc;
+}
+
+/* Where did a move lead? A damaged row is stood upon, anything else that failed is not. */
+static int walk_stand(struct walk *w, int moved, uint64_t most, struct err *err)
+{
+    struct key_parts parts;
+    if (moved == -CAIRN_ENOENT) {
+        return moved;
+    }
+    if (moved < 0 && moved != -CAIRN_ECORRUPT) {
+        return walk_why(w, moved, err);
+    }
+    if (!key_parse(DB_BOUNDARY, w->c.key, &parts)) {
+        return row_undecodable(DB_BOUNDARY, w->c.key, err);
+    }
+    if (parts.seq > most) { /* LMDB itself could not move: it stands where it stood */
+        return err_set(err, -CAIRN_ECORRUPT, "the rows of boundary are not in order");
+    }
+    w->seq = parts.seq;
+    w->damaged = moved < 0;
+    return 0;
+}
+
+int walk_open(struct walk *w, struct txn *t, uint64_t from, struct err *err)
+{
+    struct key key = key_boundary(from);
+    struct key_parts parts;
+    *w = (struct walk){ .seq = 0 };
+    int rc = row_cursor_open(&w->c, t, DB_BOUNDARY, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = row_seek(&w->c, &key, &w->why);
+    if (rc == -CAIRN_ENOENT) {
+        rc = row_last(&w->c, &w->why);
+    } else if ((rc == 0 || rc == -CAIRN_ECORRUPT) &&
+               (!key_parse(DB_BOUNDARY, w->c.key, &parts) || parts.seq != from)) {
+        rc = row_prev(&w->c, &w->why);
+    }
+    return walk_stand(w, rc, from, err);
+}
+
+int walk_older(struct walk *w, struct err *err)
+{
+    if (w->seq == 0) {
+        return -CAIRN_ENOENT;
+    }
+    return walk_stand(w, row_prev(&w->c, &w->why), w->seq - 1, err);
+}
+
+void walk_close(struct walk *w)
+{
+    row_cursor_close(&w->c);
+}
+
+int walk_row(const struct walk *w, struct bump *b, struct row_boundary *ret, struct err *err)
+{
+    if (w->damaged) {
+        return walk_why(w, -CAIRN_ECORRUPT, err);
+    }
+    int rc = row_boundary_decode(w->c.value, b, ret, err);
+    if (rc < 0 && b->exhausted) {
+        return err_set(err, -CAIRN_ELIMIT, "a boundary does not fit the memory for it");
+    }
+    if (rc == -CAIRN_ENOMEM || (rc == 0 && ret->boundary.seq == w->seq)) {
+        return rc;
+    }
+    return row_undecodable(DB_BOUNDARY, w->c.key, err);
+}

@@ -1,0 +1,311 @@
+/* Loads whose peer, or whose disk, is slow: one that does not read holds up nobody else, and what a
+ * stream that has failed leaves behind never shows up in the next. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal/limits.h"
+#include "support/case.h"
+#include "support/daemon.h"
+#include "support/hold.h"
+#include "support/peer.h"
+#include "support/sample.h"
+
+/* A load that is held up waits for its uid's share until somebody's 38 s are over. */
+enum { CHUNKS = 4, WAIT_MS = 15000, DESCRIBE = 20, VERIFY = 21 };
+
+static char dir[TMP_PATH_BYTES];
+static struct daemon d;
+
+/* A daemon, and a boundary of four whole chunks in run "slow". */
+static void begin(const char *option, const char *const *env)
+{
+    struct sample s;
+    struct cairn *c = NULL;
+    tmp_make("slow", dir);
+    daemon_init(&d, dir);
+    d.args[0] = option;
+    daemon_start(&d, env);
+    sample_init(&s,
+                (struct sample_tensors){ .count = CHUNKS, .tensor_bytes = LIMIT_CHUNK_BYTES },
+                (struct sample_tensors){ .count = 0 });
+    sample_fill(&s, 1);
+    cr_assert_eq(cairn_open(d.socket, "slow", &c), 0, "%s", cairn_error(c));
+    cr_assert_eq(sample_save(&s, c, NULL), 0, "%s", cairn_error(c));
+    (void)cairn_close(c);
+    sample_fini(&s);
+}
+
+static void end(void)
+{
+    cr_assert_eq(daemon_stop(&d), 0);
+    cr_assert_eq(daemon_fsck(&d, false), 0);
+    daemon_fini(&d);
+    tmp_remove(dir);
+}
+
+static void send_load(struct peer_client *p, uint32_t request, struct wire_load load)
+{
+    const union wire_msg msg = { .load = load };
+    cr_assert(peer_send(p, WIRE_LOAD, request, &msg, (struct slice){ 0 }));
+}
+
+/* The next frame is this one. */
+static void
+expect(struct peer_client *p, enum wire_type type, uint32_t request, union wire_msg *ret)
+{
+    struct frame f = { 0 };
+    cr_assert(peer_recv(p, WAIT_MS, &f, ret), "no frame came, expected type %d", (int)type);
+    cr_assert(f.type == type && f.request == request,
+              "type %u of request %u instead of %d of %u%s%.*s",
+              f.type,
+              f.request,
+              (int)type,
+              request,
+              f.type == WIRE_ERROR ? ": " : "",
+              f.type == WIRE_ERROR ? (int)ret->error.text.bytes : 0,
+              f.type == WIRE_ERROR ? (const char *)ret->error.text.data : "");
+}
+
+static void pin(struct peer_client *p)
+{
+    union wire_msg msg = {
+        .describe = { .run = slice_str("slow"), .selector = slice_str("latest"), .pin = true }
+    };
+    peer_connect(p, d.socket);
+    peer_hello(p);
+    cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
+    expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
+    cr_assert_eq(msg.described.boundary.chunk_count, CHUNKS);
+}
+
+static void load_whole(struct peer_client *p)
+{
+    union wire_msg msg;
+    send_load(p, 1, (struct wire_load){ 0, CHUNKS, CHUNKS });
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        expect(p, WIRE_DATA, 1, &msg);
+        cr_assert_eq(msg.data.chunk, i);
+    }
+    expect(p, WIRE_LOADED, 1, &msg);
+}
+
+/* So many ask for all, and read nothing. That there is something to read says that the daemon has
+ * taken all the buffers for them that it will. */
+static void others_load_beside(unsigned stalled_count)
+{
+    struct peer_client stalled[2];
+    struct peer_client p;
+    for (unsigned i = 0; i < stalled_count; i++) {
+        pin(&stalled[i]);
+        send_load(&stalled[i], 1, (struct wire_load){ 0, CHUNKS, CHUNKS });
+        cr_assert(wait_input(stalled[i].fd, WAIT_MS));
+    }
+    pin(&p);
+    load_whole(&p);
+    load_whole(&p);
+    peer_close(&p);
+    for (unsigned i = 0; i < stalled_count; i++) {
+        peer_close(&stalled[i]);
+    }
+}
+
+CASE(slow_reader, two_that_do_not_read_hold_up_nobody, .timeout = 120)
+{
+    begin(NULL, NULL);
+    others_load_beside(2);
+    end();
+}
+
+CASE(slow_reader, not_even_with_the_smallest_pool, .timeout = 120)
+{
+    begin("--read-pool-bytes=32MiB", NULL);
+    others_load_beside(1);
+    end();
+}
+
+/* ---- a question with many answers ---- */
+
+/* PINGs whose answers are nearly all that may wait, and more boundaries than there is room for. */
+enum { PINGS = 3200, MORE = 150 };
+
+static void save_more(void)
+{
+    struct sample s;
+    struct cairn *c = NULL;
+    sample_init(&s,
+                (struct sample_tensors){ .count = 1, .tensor_bytes = 64 },
+                (struct sample_tensors){ .count = 0 });
+    sample_fill(&s, 2);
+    cr_assert_eq(cairn_open(d.socket, "slow", &c), 0, "%s", cairn_error(c));
+    for (unsigned i = 0; i < MORE; i++) {
+        cr_assert_eq(sample_save(&s, c, NULL), 0, "%s", cairn_error(c));
+    }
+    (void)cairn_close(c);
+    sample_fini(&s);
+}
+
+static void verify(struct peer_client *p, bool whole_run)
+{
+    const union wire_msg msg = { .verify = { .run = slice_str("slow"),
+                                             .selector = slice_str(whole_run ? "" : "latest"),
+                                             .whole_run = whole_run } };
+    cr_assert(peer_send(p, WIRE_VERIFY, VERIFY, &msg, (struct slice){ 0 }));
+}
+
+/* With a chunk in the socket that it does not read, all answers wait in memory: VERIFY stops when
+ * that is full. Another's VERIFYs take turns with it: when they are through, so it is as far as it
+ * gets. */
+static void verify_unread(struct peer_client *p)
+{
+    struct peer_client other;
+    union wire_msg msg = { .data = { 0 } };
+    begin(NULL, NULL);
+    save_more();
+    peer_connect(p, d.socket);
+    peer_hello(p);
+    msg.describe = (struct wire_describe){ slice_str("slow"), slice_str("seq:1"), true };
+    cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
+    expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
+    send_load(p, 1, (struct wire_load){ 0, 1, 1 });
+    cr_assert(wait_input(p->fd, WAIT_MS)); /* the chunk is first in the queue */
+    for (uint32_t i = 0; i < PINGS; i++) {
+        cr_assert(peer_send(p, WIRE_PING, i, &msg, (struct slice){ 0 }));
+    }
+    verify(p, true);
+    peer_connect(&other, d.socket);
+    peer_hello(&other);
+    for (unsigned i = 0; i < 4 * MORE; i++) {
+        verify(&other, false);
+        expect(&other, WIRE_VERIFIED, VERIFY, &msg);
+    }
+    peer_close(&other);
+}
+
+CASE(slow_reader, a_long_answer_waits_and_comes_whole, .timeout = 120)
+{
+    struct peer_client p;
+    struct frame f = { 0 };
+    union wire_msg msg = { .data = { 0 } };
+    verify_unread(&p);
+    do {
+        cr_assert(peer_recv(&p, WAIT_MS, &f, &msg));
+    } while (f.type != WIRE_VERIFIED || msg.verified.more);
+    cr_assert_eq(msg.verified.boundary_count, MORE + 1);
+    peer_close(&p);
+    end();
+}
+
+CASE(slow_reader, stopping_does_not_wait_for_a_long_answer, .timeout = 120)
+{
+    struct peer_client p;
+    verify_unread(&p);
+    uint64_t before = now_ns();
+    cr_assert_eq(daemon_stop(&d), 0);
+    cr_assert_lt(now_ns() - before, UINT64_C(8000000000));
+    peer_close(&p);
+    end();
+}
+
+#ifdef CAIRN_FAILPOINTS
+/* The one segment of the run. */
+static int segment_open(void)
+{
+    char path[TMP_PATH_BYTES * 2];
+    struct dirent *e = NULL;
+    int fd = -1;
+    (void)snprintf(path, sizeof path, "%s/runs/%u/slow/segments", d.data, (unsigned)getuid());
+    DIR *segments = opendir(path);
+    while (segments != NULL && fd < 0 && (e = readdir(segments)) != NULL) {
+        if (e->d_name[0] != '.') {
+            fd = openat(dirfd(segments), e->d_name, O_RDWR | O_CLOEXEC);
+        }
+    }
+    cr_assert_geq(fd, 0);
+    (void)closedir(segments);
+    return fd;
+}
+
+/* What lies behind chunk 1 is taken off the disk, and can be put back. */
+struct tail {
+    int fd;
+    off_t from;
+    size_t bytes;
+    uint8_t *data;
+};
+
+static void tail_cut(struct tail *t)
+{
+    struct stat st;
+    t->fd = segment_open();
+    t->from = 4096 + 2 * (off_t)LIMIT_CHUNK_BYTES;
+    cr_assert_eq(fstat(t->fd, &st), 0);
+    t->bytes = (size_t)(st.st_size - t->from);
+    t->data = malloc(t->bytes);
+    cr_assert_eq(pread(t->fd, t->data, t->bytes, t->from), (ssize_t)t->bytes);
+    cr_assert_eq(ftruncate(t->fd, t->from), 0);
+}
+
+static void tail_put_back(struct tail *t)
+{
+    cr_assert_eq(pwrite(t->fd, t->data, t->bytes, t->from), (ssize_t)t->bytes);
+    (void)close(t->fd);
+    free(t->data);
+}
+
+/* The load of chunks 2 and 3 stands in both reads; then the first of them fails, and the stream
+ * with it, and the next stream of the connection begins while the second is still at it. */
+static void failed_stream(struct peer_client *p, struct hold *first, struct hold *second)
+{
+    union wire_msg msg = { .release = { 1 } };
+    struct tail tail;
+    tail_cut(&tail);
+    send_load(p, 1, (struct wire_load){ 2, 2, 1 });
+    cr_assert(hold_wait(first, WAIT_MS));
+    cr_assert(peer_send(p, WIRE_RELEASE, 1, &msg, (struct slice){ 0 }));
+    cr_assert(hold_wait(second, WAIT_MS));
+    hold_release(first);
+    expect(p, WIRE_ERROR, 1, &msg);
+    tail_put_back(&tail);
+    send_load(p, 2, (struct wire_load){ 0, CHUNKS, CHUNKS });
+    cr_assert(peer_send(p, WIRE_PING, 3, &msg, (struct slice){ 0 }));
+    expect(p, WIRE_DONE, 3, &msg); /* so the daemon has seen the LOAD */
+    hold_release(second);
+}
+
+CASE(slow_reader, what_a_failed_stream_leaves_is_not_sent_in_the_next, .timeout = 120)
+{
+    struct hold first;
+    struct hold second;
+    struct peer_client p;
+    union wire_msg msg;
+    char armed[800];
+    char holds[TMP_PATH_BYTES];
+    tmp_make_short(holds);
+    hold_init(&first, holds, "1");
+    hold_init(&second, holds, "2");
+    /* Who is held at the first point has not passed the second yet. */
+    (void)snprintf(armed,
+                   sizeof armed,
+                   "CAIRN_FAILPOINT=load_read:hold=%s:1,load_read:hold=%s:1",
+                   first.path,
+                   second.path);
+    begin(NULL, (const char *const[]){ armed, NULL });
+    pin(&p);
+    failed_stream(&p, &first, &second);
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        expect(&p, WIRE_DATA, 2, &msg);
+        cr_assert_eq(msg.data.chunk, i, "chunk %u instead of %u", msg.data.chunk, i);
+    }
+    expect(&p, WIRE_LOADED, 2, &msg);
+    cr_assert_eq(msg.loaded.chunk_count, CHUNKS);
+    peer_close(&p);
+    hold_fini(&first);
+    hold_fini(&second);
+    tmp_remove(holds);
+    end();
+}
+#endif
