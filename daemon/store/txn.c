@@ -12,6 +12,27 @@ static int txn_map_gone(const struct env *e, struct err *err)
     return err_set(err, -CAIRN_EIO, "the %s lost its memory map: restart the daemon", e->what);
 }
 
+/* Begin to read what is committed. LMDB 0.9 takes the number of the last transaction first and
+ * copies that one's meta page then. A thread that is held up in between may find the page of the
+ * second next one there, which is still being written: it would see a boundary before it is
+ * durable, and the next reader would not see it any more. So the page is used only while that one
+ * is not there yet. */
+static int txn_begin_read(struct env *e, MDB_txn **ret)
+{
+    for (;;) {
+        MDB_envinfo info;
+        int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, ret);
+        if (rc != 0) {
+            return rc;
+        }
+        (void)mdb_env_info(e->mdb, &info);
+        if (info.me_last_txnid <= mdb_txn_id(*ret) + 1) {
+            return 0;
+        }
+        mdb_txn_abort(*ret);
+    }
+}
+
 int env_read(struct env *e, txn_fn *fn, void *arg, struct err *err)
 {
     struct txn t = { .env = e };
@@ -21,7 +42,7 @@ int env_read(struct env *e, txn_fn *fn, void *arg, struct err *err)
         rc = txn_map_gone(e, err);
         goto out;
     }
-    rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &t.mdb);
+    rc = txn_begin_read(e, &t.mdb);
     if (rc != 0) {
         rc = rc_lmdb(err, rc, "begin to read the %s", e->what);
         goto out;

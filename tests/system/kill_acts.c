@@ -152,6 +152,15 @@ static bool act_was_killed(const struct proc *p)
            info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
+/* Stop the victim where it stands, for the kill to come. False: it has just ended by itself. */
+static bool act_freeze(const struct proc *p)
+{
+    siginfo_t info = { 0 };
+    proc_signal(p, SIGSTOP);
+    cr_assert_eq(waitid(P_PID, (id_t)p->pid, &info, WSTOPPED | WEXITED | WNOWAIT), 0);
+    return info.si_code == CLD_STOPPED;
+}
+
 /* Wait until the victim has died of its own failpoint; false: the run ended before. */
 static bool act_reach_own(struct matrix *m, const struct act *a)
 {
@@ -286,7 +295,8 @@ void act_play(struct matrix *m, const struct act *a)
 {
     enum kill_point point = phases[a->phase].points[act_random(m, 2)];
     act_prepare(m, a, point);
-    bool reached = act_reach(m, a, point);
+    bool kills_itself = a->way == WAY_FAILPOINT && act_own(a);
+    bool reached = act_reach(m, a, point) && (kills_itself || act_freeze(act_victim(m, a)));
     if (reached) {
         stage_kill(&m->stage, a->victim);
         act_judge(m, a);
