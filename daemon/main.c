@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "base/stdfds.h"
 #include "conf/conf.h"
 #include "server.h"
 #include "store/store.h"
@@ -39,6 +40,9 @@ int main(int argc, char **argv)
 {
     struct conf conf;
     struct err err = { 0 };
+    if (!stdfds_open()) {
+        return 1;
+    }
     if (conf_parse(argc, argv, &conf, &err) < 0) {
         (void)fprintf(stderr, "cairnd: %s\n", err.msg);
         return MAIN_USAGE;

@@ -201,14 +201,25 @@ static void exec_reap(struct exec *e)
     }
 }
 
+/* Has the command got this one already, or is it not meant for it? A key of the terminal goes to
+ * the whole foreground group; a hangup goes to the session's leader only, which may be us. And what
+ * we wrote to nobody (SIGPIPE) is our own affair. */
+static bool exec_has_itself(const struct signalfd_siginfo *info)
+{
+    int number = (int)info->ssi_signo;
+    if (number == SIGPIPE) {
+        return info->ssi_pid == 0 || info->ssi_pid == (uint32_t)getpid();
+    }
+    return (number == SIGINT || number == SIGQUIT) && info->ssi_code == SI_KERNEL;
+}
+
 static void exec_signal(struct exec *e, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
     if (number == SIGCHLD) {
         exec_reap(e);
     } else if (e->command_pid > 0) {
-        /* What the terminal sends (SI_KERNEL), it sends to the command itself too. */
-        if (info->ssi_code != SI_KERNEL) {
+        if (!exec_has_itself(info)) {
             (void)kill(e->command_pid, number);
         }
     } else if (!e->command_over) {
@@ -278,13 +289,15 @@ static void exec_turn(struct exec *e)
 
 static int exec_block_signals(struct exec *e)
 {
+    /* Ours: faults of our own, job control, and what does nothing by default. All others are the
+     * command's: batch systems announce the end of a job with signals of every kind. */
+    static const int ours[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT, SIGTRAP, SIGSYS,
+                                SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGURG,  SIGWINCH };
     sigset_t mask;
-    (void)sigemptyset(&mask);
-    (void)sigaddset(&mask, SIGCHLD);
-    (void)sigaddset(&mask, SIGTERM);
-    (void)sigaddset(&mask, SIGINT);
-    (void)sigaddset(&mask, SIGHUP);
-    (void)sigaddset(&mask, SIGQUIT);
+    (void)sigfillset(&mask);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        (void)sigdelset(&mask, ours[i]);
+    }
     (void)signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would reap behind our back */
     (void)sigprocmask(SIG_BLOCK, &mask, &e->old_mask);
     e->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);

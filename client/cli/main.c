@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stdfds.h"
 #include "command.h"
 #include "output.h"
 
@@ -115,6 +116,9 @@ static const struct argp main_argp = {
 int main(int argc, char **argv)
 {
     struct main_args args = { 0 };
+    if (!stdfds_open()) {
+        return OUT_FAILURE;
+    }
     (void)setlocale(LC_CTYPE, "");
     argp_err_exit_status = OUT_USAGE;
     argp_program_version = "cairn " CAIRN_VERSION;

@@ -326,7 +326,7 @@ int cairn_save_wait(struct cairn_pending **p,
         rc = cl_invalid(c, "a timeout is not negative");
     } else if (c != NULL && c->forked) {
         rc = cl_enter(c);
-    } else if (!(*p)->done) {
+    } else if (c != NULL && !(*p)->done) {
         rc = pending_wait(*p, timeout_ms);
     }
     if (rc < 0) {

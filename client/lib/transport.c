@@ -2,6 +2,7 @@
 #include "lib/transport.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -110,6 +111,21 @@ tp_connect_socket(int fd, const struct sockaddr_un *to, const struct deadline *d
     return 0;
 }
 
+/* A socket that is none of the standard descriptors: when the caller has closed one of those, a
+ * message that is printed must not end up in the daemon. */
+static int tp_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int code = errno;
+    (void)close(fd);
+    errno = code;
+    return high;
+}
+
 int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct err *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -121,7 +137,7 @@ int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct e
                        sizeof to.sun_path - 1);
     }
     memcpy(to.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = tp_socket();
     if (fd < 0) {
         return err_errno(err, errno, "make a socket");
     }

@@ -3,8 +3,8 @@
  *   probe json [KEY...]        read one JSON document from stdin (and nothing after it), print the
  *                              value at the path of keys and indices: text bare, arrays and objects
  *                              by their size
- *   probe until-term CODE FIFO say "up" on FIFO, wait for SIGTERM or SIGINT, exit with CODE
- *   probe wait-end PID MS      wait until the process is gone; exit 1 after MS
+ *   probe until-term CODE FIFO say "up" on FIFO, wait for TERM, INT, HUP, USR1 or ALRM, exit with
+ * CODE probe wait-end PID MS      wait until the process is gone; exit 1 after MS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +59,9 @@ static int probe_until_term(const char *code, const char *fifo)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGUSR1);
+    (void)sigaddset(&set, SIGALRM);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     int fd = open(fifo, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "up\n", 3) != 3 || close(fd) < 0 || sigwait(&set, &number) != 0) {

@@ -44,18 +44,21 @@ has out /tmp/cairn-exec.
 
 # ---- signals reach the command
 mkfifo up
-"$CAIRN" exec --data signals -- "$PROBE" until-term 9 up >out 2>err &
-exec_pid=$!
-read -r _ <up
-kill -TERM "$exec_pid"
-wait "$exec_pid"
-same 9 $? "the exit code after SIGTERM"
-"$CAIRN" exec --data signals -- "$PROBE" until-term 11 up >out 2>err &
-exec_pid=$!
-read -r _ <up
-kill -INT "$exec_pid"
-wait "$exec_pid"
-same 11 $? "the exit code after SIGINT"
+for signal in TERM INT HUP USR1 ALRM; do
+    "$CAIRN" exec --data signals -- "$PROBE" until-term 9 up >out 2>err &
+    exec_pid=$!
+    read -r _ <up
+    kill -"$signal" "$exec_pid"
+    wait "$exec_pid"
+    same 9 $? "the exit code after SIG$signal"
+done
+
+# ---- without standard descriptors nothing goes where it does not belong
+"$CAIRN" exec --data closed -- sh -c '[ -c /proc/self/fd/1 ]' >&- 2>err
+same 0 $? "whether a device stands in for a closed stdout"
+same '' "$(cat err)" "what is said with a closed stdout"
+"$CAIRN" exec --data closed -- true <&- >&- 2>&-
+same 0 $? "the exit code with nothing open"
 
 # ---- what cannot work says so, and the command is not run
 FAKE=broken expect 125 "$CAIRN" exec --data fresh -- touch was-run
