@@ -74,5 +74,4 @@ leg asan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='add
     -DCAIRN_TEST_ROOMS='unit/proto;unit/daemon;unit/examples;meta'
 leg tsan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='thread' \
     -DCAIRN_TEST_ROOMS='unit/daemon;meta'
-# clang-tidy is not content with every folder yet: its tests (lint.tidy_*) run by hand until it is.
-run --exclude-regex 'lint\.tidy_(proto|daemon|client|tests)'
+run

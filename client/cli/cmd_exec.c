@@ -11,11 +11,13 @@ static const char exec_doc[] =
     "so does the daemon; the data stays, and the next cairn exec with the same DIR goes on with "
     "it. "
     "A daemon that dies meanwhile is started again.\v"
-    "Look at the data between two runs in the same way:\n"
+    "Look at the data in the same way, between two runs or while one goes on:\n"
     "  cairn exec --data DIR -- cairn log RUN\n"
+    "A second cairn exec with the same DIR joins the daemon of the first (DIR/socket says where it "
+    "listens). That daemon ends with the command of the first, whoever has joined it.\n"
     "\n"
     "cairnd is $CAIRND, else the one beside this program or in ../sbin, else the one in $PATH; its "
-    "log is DIR/cairnd.log. TERM, INT, HUP and QUIT are passed on to the command. The exit code is "
+    "log is DIR/cairnd.log. Signals are passed on to the command. The exit code is "
     "the command's; 128+N when signal N ended it; 125 when the daemon could not be started; 126 "
     "and "
     "127 when the command could not be run or found.";
@@ -47,6 +49,9 @@ static error_t exec_parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->cmd.options.socket != NULL) {
             argp_error(state, "the daemon gets a socket of its own: --socket has no meaning here");
+        }
+        if (args->cmd.options.json) {
+            argp_error(state, "what is printed is the command's: --json has no meaning here");
         }
         return 0;
     default:

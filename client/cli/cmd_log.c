@@ -38,7 +38,9 @@ static error_t log_parse(int key, char *arg, struct argp_state *state)
         char *end = NULL;
         unsigned long long max = strtoull(arg, &end, 10);
         if (arg[0] < '0' || arg[0] > '9' || *end != '\0' || max == 0 || max > SIZE_MAX) {
-            argp_error(state, "--max wants a number from 1, not '%s'", arg);
+            char *safe = out_escape(arg);
+            argp_error(state, "--max wants a number from 1, not '%s'", safe); /* ends the program */
+            free(safe);
         }
         args->max = (size_t)max;
         return 0;
@@ -100,7 +102,7 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     table_cell(t, "%" PRIu64, b->entry_count);
     table_cell(t, "%s", out_size(&buf, b->payload_bytes));
     table_cell(t, "%s", out_size(&buf, b->bytes_new));
-    table_cell(t, "%s", out_hex(&buf, b->save_id, 6));
+    table_cell(t, "%s", out_hex(&buf, b->save_id, sizeof b->save_id));
     char *labels = log_labels_text(c, index);
     table_cell_text(t, labels);
     free(labels);

@@ -18,9 +18,11 @@ static const char show_doc[] =
     "   \"components\": [{\"component\": TEXT, \"type\": TEXT, \"entries\": N, \"bytes\": N,\n"
     "     \"chunks\": N, \"digest\": HEX}],\n"
     "   \"entries\": [{\"component\": TEXT, \"path\": TEXT, \"kind\": TEXT, \"bytes\": N,\n"
-    "     \"digest\": HEX, and \"id\": HEX of a parameter, and of a tensor \"dtype\": TEXT,\n"
+    "     \"digest\": HEX, and \"id\": TEXT of a parameter, and of a tensor \"dtype\": TEXT,\n"
     "     \"shape\": [N...], \"trainable\": bool, and of a scalar \"value\": TEXT}]}\n"
-    "The value of a scalar is text, so that -0.0, NaN and large numbers arrive as they are.";
+    "The value of a scalar is text, so that -0.0, NaN and large numbers arrive as they are; an id "
+    "is "
+    "text for the same reason: a decimal number of up to 64 bits.";
 
 static error_t show_parse(int key, char *arg, struct argp_state *state)
 {

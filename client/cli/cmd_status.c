@@ -8,7 +8,7 @@
 
 static const char status_doc[] =
     "Say how the daemon is, beginning with what needs a hand. Exit code: 0 fine, 1 something needs "
-    "a hand, 2 no daemon.\v"
+    "a hand, 2 no daemon, 5 the daemon could not say, or the answer could not be written.\v"
     "With --json:\n"
     "  {\"ok\": bool, \"attention\": [TEXT...], \"server\": TEXT, \"pid\": N, \"uptime_ms\": N,\n"
     "   \"data_dir\": TEXT, \"io_mode\": \"direct\"|\"buffered\", \"io_why\": TEXT, \"runs\": N,\n"

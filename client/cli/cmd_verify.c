@@ -1,4 +1,5 @@
-/* cairn verify: have the daemon read and check what is stored; findings as they come. */
+/* cairn verify: have the daemon read and check what is stored; and tell what was found, also when
+ * the check itself could not come to its end. */
 #include <cairn/admin.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,11 +10,14 @@
 
 static const char verify_doc[] =
     "Read everything that is stored for a run, or for one boundary (RUN@SELECTOR), and compare it "
-    "with its digests. Exit code: 0 all of it is whole, 1 there are findings.\v"
+    "with its digests. Exit code: 0 all of it is whole, 1 there are findings, 2 the daemon was "
+    "lost, 5 the check could not come to its end; what was found until then is told.\v"
     "With --json:\n"
     "  {\"run\": TEXT, \"selector\": TEXT|null, \"ok\": bool, \"boundaries\": N, \"chunks\": N,\n"
     "   \"bytes\": N, \"finding_count\": N, \"findings\": [{\"seq\": N, \"component\": TEXT,\n"
     "     \"path\": TEXT, \"text\": TEXT}]}\n"
+    "A check that came to no end has \"error\" (as every failure with --json) in place of\n"
+    "boundaries, chunks, bytes and finding_count; ok is false.\n"
     "component is \"\" when the boundary itself is meant, path is \"\" when the component is. Of a "
     "boundary with very many findings some are counted, not told.";
 
@@ -64,19 +68,24 @@ static int verify_each(void *arg, const struct cairn_finding *f)
     return 0;
 }
 
-/* Takes the findings. */
+/* Takes the findings, and the error (NULL: there was none). */
 static void verify_json(const struct cmd_target *target,
                         const struct cairn_verified *v,
-                        struct verify_sink *sink)
+                        struct verify_sink *sink,
+                        json_t *error)
 {
     json_t *o = json_object();
     json_set(o, "run", json_text(target->run));
     json_set(o, "selector", target->has_selector ? json_text(target->selector) : json_null());
-    json_set(o, "ok", json_boolean(v->finding_count == 0));
-    json_set(o, "boundaries", json_u64(v->boundary_count));
-    json_set(o, "chunks", json_u64(v->chunk_count));
-    json_set(o, "bytes", json_u64(v->bytes));
-    json_set(o, "finding_count", json_u64(v->finding_count));
+    json_set(o, "ok", json_boolean(error == NULL && v->finding_count == 0));
+    if (error != NULL) {
+        json_set(o, "error", error);
+    } else {
+        json_set(o, "boundaries", json_u64(v->boundary_count));
+        json_set(o, "chunks", json_u64(v->chunk_count));
+        json_set(o, "bytes", json_u64(v->bytes));
+        json_set(o, "finding_count", json_u64(v->finding_count));
+    }
     json_set(o, "findings", sink->findings);
     json_out(o);
     sink->findings = NULL;
@@ -109,12 +118,15 @@ static int verify_run(struct cairn *c,
     int rc = cairn_verify(c, selector, verify_each, &sink, &v);
     int code = OUT_OK;
     if (rc < 0 && (rc != -CAIRN_ECORRUPT || sink.count == 0)) {
-        code = (int)out_fail(c, o->json, rc, text);
+        if (o->json) {
+            verify_json(target, &v, &sink, json_error(rc, text, out_why(c, rc)));
+        }
+        code = (int)out_fail(c, false, rc, text);
     } else {
         v.finding_count = v.finding_count < sink.count ? sink.count : v.finding_count;
         code = v.finding_count > 0 ? OUT_ATTENTION : OUT_OK;
         if (o->json) {
-            verify_json(target, &v, &sink);
+            verify_json(target, &v, &sink, NULL);
         } else if (!o->quiet) {
             verify_summary(&v);
         }

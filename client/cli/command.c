@@ -70,6 +70,45 @@ const struct argp_child cmd_children[] = {
     { 0 },
 };
 
+/* getopt prints an option that it does not know as it is: what could drive the terminal is refused
+ * before it sees it. A value (behind '=', or a word of its own) may be any text. */
+static bool cmd_option_safe(const char *word)
+{
+    char *name = out_format("%.*s", (int)strcspn(word, "="), word);
+    char *shown = out_escape(name);
+    bool safe = strcmp(name, shown) == 0;
+    if (!safe) {
+        (void)fprintf(stderr, "cairn: no option '%s': `cairn --help` lists them\n", shown);
+    }
+    free(shown);
+    free(name);
+    return safe;
+}
+
+/* Those before a command's own words whose value may be the next word. */
+static bool cmd_option_takes_next(const char *word)
+{
+    static const char *const names[] = { "-s", "--socket", "-d", "--data" };
+    bool takes = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        takes = takes || strcmp(word, names[i]) == 0;
+    }
+    return takes;
+}
+
+bool cmd_options_safe(int argc, char **argv, bool in_order)
+{
+    bool safe = true;
+    for (int i = 1; safe && i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (argv[i][0] == '-') {
+            safe = cmd_option_safe(argv[i]);
+        } else if (in_order && !cmd_option_takes_next(argv[i - 1])) {
+            break;
+        }
+    }
+    return safe;
+}
+
 error_t cmd_parse_words(int key, char *arg, struct argp_state *state, unsigned least, unsigned most)
 {
     struct cmd_args *args = state->input;
@@ -79,7 +118,9 @@ error_t cmd_parse_words(int key, char *arg, struct argp_state *state, unsigned l
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num >= most) {
-            argp_error(state, "too many arguments: '%s'", arg);
+            char *safe = out_escape(arg);
+            argp_error(state, "too many arguments: '%s'", safe); /* ends the program */
+            free(safe);
             return EINVAL;
         }
         args->words[state->arg_num] = arg;
@@ -100,13 +141,13 @@ static int cmd_split(const char *text, struct cmd_target *ret)
 {
     const char *at = strrchr(text, '@');
     size_t run_bytes = at == NULL ? strlen(text) : (size_t)(at - text);
-    if (run_bytes == 0 || run_bytes >= sizeof ret->run) {
+    if (run_bytes == 0 || run_bytes >= sizeof ret->run || (at != NULL && at[1] == '\0')) {
         return -CAIRN_EINVAL;
     }
     memcpy(ret->run, text, run_bytes);
     ret->run[run_bytes] = '\0';
     ret->has_selector = at != NULL;
-    ret->selector = at != NULL && at[1] != '\0' ? at + 1 : "latest";
+    ret->selector = at != NULL ? at + 1 : "latest";
     return 0;
 }
 

@@ -28,6 +28,10 @@ extern const struct argp cmd_common;
 /* The children of a command's argp: cmd_common alone. Its input is child_inputs[0]. */
 extern const struct argp_child cmd_children[];
 
+/* Are the options free of what could drive a terminal? Else says so. in_order: up to the first word
+ * that is none, for those who leave the rest of the line to somebody else. */
+bool cmd_options_safe(int argc, char **argv, bool in_order);
+
 /* What every command has, first member of its arguments. */
 struct cmd_args {
     struct cmd_options options;
@@ -38,7 +42,8 @@ struct cmd_args {
 error_t
 cmd_parse_words(int key, char *arg, struct argp_state *state, unsigned least, unsigned most);
 
-/* RUN[@SELECTOR], cut at the last '@' (a run's name has none, a label's may). */
+/* RUN[@SELECTOR], cut at the last '@' (a run's name has none, a label's may). Nothing behind the
+ * '@' is refused: it is more likely a variable that was empty than a wish for the newest. */
 struct cmd_target {
     char run[256];
     const char *selector; /* "latest" when there was none; points into the text */

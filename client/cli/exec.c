@@ -9,6 +9,7 @@
 #include "exec.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,13 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "attach.h"
 #include "output.h"
 #include "private.h"
+#include "signals.h"
 
 #define EXEC_READY_MS 60000
 #define EXEC_STOP_MS 12000 /* the daemon promises 10 s */
@@ -58,6 +60,9 @@ static uint64_t exec_now_ms(void)
 static void exec_move(struct exec *e, enum exec_state state, uint64_t wait_ms)
 {
     e->state = state;
+    if (state == EXEC_STOPPING || state == EXEC_ENDED) {
+        private_forget(&e->daemon); /* nobody joins any more */
+    }
     e->deadline_ms = wait_ms == EXEC_NEVER ? EXEC_NEVER : exec_now_ms() + wait_ms;
 }
 
@@ -201,28 +206,16 @@ static void exec_reap(struct exec *e)
     }
 }
 
-/* Has the command got this one already, or is it not meant for it? A key of the terminal goes to
- * the whole foreground group; a hangup goes to the session's leader only, which may be us. And what
- * we wrote to nobody (SIGPIPE) is our own affair. */
-static bool exec_has_itself(const struct signalfd_siginfo *info)
-{
-    int number = (int)info->ssi_signo;
-    if (number == SIGPIPE) {
-        return info->ssi_pid == 0 || info->ssi_pid == (uint32_t)getpid();
-    }
-    return (number == SIGINT || number == SIGQUIT) && info->ssi_code == SI_KERNEL;
-}
-
 static void exec_signal(struct exec *e, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
     if (number == SIGCHLD) {
         exec_reap(e);
     } else if (e->command_pid > 0) {
-        if (!exec_has_itself(info)) {
+        if (!signals_has_command(info)) {
             (void)kill(e->command_pid, number);
         }
-    } else if (!e->command_over) {
+    } else if (!e->command_over && signals_ends_start(info)) {
         e->command_over = true;
         e->code = OUT_EXEC_SIGNAL + number;
         exec_stop(e);
@@ -252,6 +245,7 @@ static void exec_ready(struct exec *e)
     }
     exec_move(e, EXEC_SERVING, EXEC_NEVER);
     if (e->command_pid == 0) {
+        private_record(&e->daemon);
         exec_command_start(e);
     } else if (!e->quiet) {
         (void)fputs("cairn exec: cairnd serves again\n", stderr);
@@ -289,36 +283,56 @@ static void exec_turn(struct exec *e)
 
 static int exec_block_signals(struct exec *e)
 {
-    /* Ours: faults of our own, job control, and what does nothing by default. All others are the
-     * command's: batch systems announce the end of a job with signals of every kind. */
-    static const int ours[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT, SIGTRAP, SIGSYS,
-                                SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGURG,  SIGWINCH };
-    sigset_t mask;
-    (void)sigfillset(&mask);
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-        (void)sigdelset(&mask, ours[i]);
-    }
-    (void)signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would reap behind our back */
-    (void)sigprocmask(SIG_BLOCK, &mask, &e->old_mask);
-    e->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    e->signal_fd = signals_open(&e->old_mask);
     return e->signal_fd < 0 ? -1 : 0;
 }
 
 /* Until the daemon has ended and no command is left, or ever will be. */
 static void exec_loop(struct exec *e)
 {
-    exec_start(e);
     while (e->state != EXEC_ENDED || e->command_pid > 0) {
         exec_turn(e);
     }
 }
 
+/* The daemon that serves the directory already is somebody else's: it is neither watched nor
+ * stopped here. */
+static void exec_joined(struct exec *e, const char *data, const char *socket, uint64_t pid)
+{
+    if (!e->quiet) {
+        (void)fputs("cairn exec: joins the daemon that serves '", stderr);
+        out_text(stderr, data);
+        (void)fprintf(stderr, "' (process %" PRIu64 ")\n", pid);
+    }
+    exec_move(e, EXEC_ENDED, EXEC_NEVER);
+    if (setenv("CAIRN_SOCKET", socket, 1) == 0 && exec_block_signals(e) == 0) {
+        exec_command_start(e);
+        exec_loop(e);
+    }
+}
+
+static void exec_alone(struct exec *e, const char *data)
+{
+    if (private_init(&e->daemon, data) == 0 && setenv("CAIRN_SOCKET", e->daemon.socket, 1) == 0 &&
+        exec_block_signals(e) == 0) {
+        exec_start(e);
+        exec_loop(e);
+    }
+}
+
 int exec_run(const char *data, char **command, bool quiet)
 {
-    struct exec e = { .command = command, .quiet = quiet, .code = OUT_EXEC_SELF, .signal_fd = -1 };
-    if (private_init(&e.daemon, data) == 0 && setenv("CAIRN_SOCKET", e.daemon.socket, 1) == 0 &&
-        exec_block_signals(&e) == 0) {
-        exec_loop(&e);
+    struct exec e = { .daemon = PRIVATE_NONE,
+                      .command = command,
+                      .quiet = quiet,
+                      .code = OUT_EXEC_SELF,
+                      .signal_fd = -1 };
+    char socket[ATTACH_SOCKET_BYTES];
+    uint64_t pid = 0;
+    if (attach_find(data, socket, &pid)) {
+        exec_joined(&e, data, socket, pid);
+    } else {
+        exec_alone(&e, data);
     }
     if (e.signal_fd >= 0) {
         (void)close(e.signal_fd);

@@ -72,15 +72,20 @@ void json_out_element(json_t *value, bool first)
     json_decref(value);
 }
 
-void json_out_error(int rc, const char *doing, const char *why)
+json_t *json_error(int rc, const char *doing, const char *why)
 {
     json_t *error = json_object();
     json_set(error, "code", json_text(cairn_error_name(rc)));
     json_set(error, "number", json_u64((uint64_t)-rc));
     json_set(error, "doing", json_text(doing));
     json_set(error, "text", json_text(why));
+    return error;
+}
+
+void json_out_error(int rc, const char *doing, const char *why)
+{
     json_t *document = json_object();
-    json_set(document, "error", error);
+    json_set(document, "error", json_error(rc, doing, why));
     json_out(document);
 }
 

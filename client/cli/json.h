@@ -2,9 +2,10 @@
  * changed.
  *
  * Whole numbers are JSON integers; one above 2^63-1, which few readers can hold, is a string of
- * digits. Ids and digests are strings of hex. Times are *_ns since 1970 and RFC 3339 beside it.
- * Text that is no UTF-8 arrives escaped as for a terminal. Building never fails: without memory the
- * program ends. */
+ * digits. The id of a parameter, which may be any 64 bits, is always a string of decimal digits, as
+ * in every message. Save ids and digests are strings of hex. Times are *_ns since 1970 and RFC 3339
+ * beside it. Text that is no UTF-8 arrives escaped as for a terminal. Building never fails: without
+ * memory the program ends. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
@@ -26,6 +27,8 @@ void json_out(json_t *document);
 void json_out_member(const char *before, const char *name, json_t *value);
 /* One element of an array, on a line of its own. Takes value. */
 void json_out_element(json_t *value, bool first);
+/* {"code": "CAIRN_ENOENT", "number": 2, "text": "...", "doing": "..."} */
+json_t *json_error(int rc, const char *doing, const char *why);
 /* {"error": {"code": "CAIRN_ENOENT", "number": 2, "text": "...", "doing": "..."}} */
 void json_out_error(int rc, const char *doing, const char *why);
 

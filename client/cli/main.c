@@ -98,7 +98,9 @@ static int main_run(const struct cmd_options *options, int argc, char **argv)
     }
     char *name = out_format("cairn %s", command->name);
     argv[0] = name;
-    int code = command->run(options, argc, argv);
+    int code = cmd_options_safe(argc, argv, command->run == cmd_exec)
+                   ? command->run(options, argc, argv)
+                   : OUT_USAGE;
     free(name);
     return code;
 }
@@ -122,6 +124,9 @@ int main(int argc, char **argv)
     (void)setlocale(LC_CTYPE, "");
     argp_err_exit_status = OUT_USAGE;
     argp_program_version = "cairn " CAIRN_VERSION;
+    if (!cmd_options_safe(argc, argv, true)) {
+        return OUT_USAGE;
+    }
     if (argp_parse(&main_argp, argc, argv, ARGP_IN_ORDER, NULL, &args) != 0) {
         return OUT_FAILURE;
     }

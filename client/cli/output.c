@@ -59,12 +59,15 @@ static const char *out_hint(int rc)
     }
 }
 
-enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing)
+const char *out_why(const struct cairn *c, int rc)
 {
     const char *why = c == NULL ? "" : cairn_error(c);
-    if (why[0] == '\0') {
-        why = cairn_strerror(rc);
-    }
+    return why[0] == '\0' ? cairn_strerror(rc) : why;
+}
+
+enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing)
+{
+    const char *why = out_why(c, rc);
     if (json) {
         json_out_error(rc, doing, why);
     }

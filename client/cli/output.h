@@ -42,6 +42,9 @@ char *out_escape(const char *text);
 /* Write the escaped text. */
 void out_text(FILE *to, const char *text);
 
+/* The handle's sentence about its last failure, else what the code says by itself. c may be NULL.
+ */
+const char *out_why(const struct cairn *c, int rc);
 /* Say on stderr that `doing` failed, why, and what to do next; with json, an object on stdout too.
  * c may be NULL. Returns the exit code. */
 enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing);

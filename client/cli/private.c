@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "attach.h"
 #include "output.h"
 
 #define PRIVATE_TAIL_BYTES 2048
@@ -114,31 +115,19 @@ static int private_open_log(struct private_daemon *p)
     return p->log_fd < 0 ? private_fail("cannot open the log", p->log) : 0;
 }
 
-/* A socket's path has 107 bytes: a deep runtime directory is passed over for /tmp. */
 static int private_make_dir(struct private_daemon *p)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    if (runtime != NULL && runtime[0] == '/') {
-        int length = snprintf(p->dir, sizeof p->dir, "%s/cairn-exec.XXXXXX", runtime);
-        if (length > 0 && (size_t)length < sizeof p->dir && mkdtemp(p->dir) != NULL) {
-            return 0;
-        }
-    }
-    (void)snprintf(p->dir, sizeof p->dir, "/tmp/cairn-exec.XXXXXX");
-    if (mkdtemp(p->dir) == NULL) {
-        int rc = private_fail("cannot make a directory for the socket,", p->dir);
-        p->dir[0] = '\0';
-        return rc;
-    }
-    return 0;
+    return sockdir_make(&p->dir) == 0
+               ? 0
+               : private_fail("cannot make a directory for the socket,", p->dir.path);
 }
 
 static int private_make_notify(struct private_daemon *p)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     _Static_assert(sizeof p->notify <= sizeof address.sun_path, "the path fits an address");
-    (void)snprintf(p->socket, sizeof p->socket, "%s/cairnd.sock", p->dir);
-    (void)snprintf(p->notify, sizeof p->notify, "%s/notify", p->dir);
+    (void)snprintf(p->socket, sizeof p->socket, "%s/" SOCKDIR_SOCKET, p->dir.path);
+    (void)snprintf(p->notify, sizeof p->notify, "%s/" SOCKDIR_NOTIFY, p->dir.path);
     memcpy(address.sun_path, p->notify, sizeof p->notify);
     p->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->notify_fd < 0 ||
@@ -150,7 +139,7 @@ static int private_make_notify(struct private_daemon *p)
 
 int private_init(struct private_daemon *p, const char *data)
 {
-    *p = (struct private_daemon){ .notify_fd = -1, .log_fd = -1 };
+    *p = (struct private_daemon)PRIVATE_NONE;
     if (private_find(p) < 0 || private_make_data(p, data) < 0 || private_open_log(p) < 0 ||
         private_make_dir(p) < 0) {
         return -1;
@@ -166,17 +155,14 @@ void private_fini(struct private_daemon *p)
     if (p->log_fd >= 0) {
         (void)close(p->log_fd);
     }
-    if (p->dir[0] != '\0') {
-        (void)unlink(p->notify);
-        (void)unlink(p->socket);
-        if (rmdir(p->dir) < 0) {
-            (void)private_fail("cannot remove", p->dir);
-        }
+    private_forget(p);
+    if (sockdir_remove(&p->dir) < 0) {
+        (void)private_fail("cannot remove", p->dir.path);
     }
     free(p->binary);
     free(p->data);
     free(p->log);
-    *p = (struct private_daemon){ .notify_fd = -1, .log_fd = -1 };
+    *p = (struct private_daemon)PRIVATE_NONE;
 }
 
 /* ---- its life ---- */
@@ -196,7 +182,7 @@ private_child(const struct private_daemon *p, pid_t parent, const sigset_t *mask
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
         dup2(p->log_fd, STDOUT_FILENO) < 0 || dup2(p->log_fd, STDERR_FILENO) < 0 ||
-        setenv("NOTIFY_SOCKET", p->notify, 1) < 0) {
+        setenv("NOTIFY_SOCKET", p->notify, 1) < 0 || fcntl(p->dir.lock_fd, F_SETFD, 0) < 0) {
         _exit(OUT_FAILURE);
     }
     static const char *const service_only[] = { "LISTEN_FDS",    "LISTEN_PID",   "LISTEN_FDNAMES",
@@ -240,6 +226,23 @@ bool private_ready(struct private_daemon *p)
         }
     }
     return ready;
+}
+
+void private_record(struct private_daemon *p)
+{
+    p->recorded = p->recorded || attach_record(p->data, p->socket) == 0;
+    if (!p->recorded) {
+        (void)private_fail("another cairn exec cannot join, the socket cannot be named in",
+                           p->data);
+    }
+}
+
+void private_forget(struct private_daemon *p)
+{
+    if (p->recorded) {
+        attach_forget(p->data, p->socket);
+    }
+    p->recorded = false;
 }
 
 void private_log_tail(const struct private_daemon *p)

@@ -7,16 +7,24 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "sockdir.h"
+
 struct private_daemon {
     char *binary, *data, *log;
-    char dir[80];    /* 0700, with both sockets; "" when there is none yet */
-    char socket[96]; /* for CAIRN_SOCKET */
+    struct sockdir dir; /* with both sockets */
+    char socket[96];    /* for CAIRN_SOCKET */
     char notify[96];
     int notify_fd; /* readable: ask private_ready */
     pid_t pid;     /* 0: not running */
     int log_fd;
     off_t log_start; /* of the latest start */
+    bool recorded;   /* the data directory names the socket */
 };
+
+#define PRIVATE_NONE                                                                               \
+    {                                                                                              \
+        .dir = { .lock_fd = -1 }, .notify_fd = -1, .log_fd = -1                                    \
+    }
 
 /* Find the program, make the directories and the notify socket. Says on stderr what is wrong.
  * Returns 0 or -1; private_fini in both cases. */
@@ -25,6 +33,9 @@ int private_init(struct private_daemon *p, const char *data);
 int private_spawn(struct private_daemon *p, const sigset_t *mask);
 /* Read what it told; true when it said that it is ready. Never blocks. */
 bool private_ready(struct private_daemon *p);
+/* Name the socket in the data directory, for a second `cairn exec`; and no longer. */
+void private_record(struct private_daemon *p);
+void private_forget(struct private_daemon *p);
 /* Print the end of what it logged since its latest start on stderr. */
 void private_log_tail(const struct private_daemon *p);
 /* Remove sockets and directory; the data stays. */

@@ -128,7 +128,7 @@ static void show_table_emit(void *arg, const struct show_entry *e)
     table_row(t);
     table_cell_text(t, e->name);
     if ((e->entry.flags & CAIRN_HAS_ID) != 0) {
-        table_cell(t, "%" PRIx64, e->entry.id);
+        table_cell(t, "%" PRIu64, e->entry.id);
     } else {
         table_cell(t, "-");
     }
@@ -179,7 +179,7 @@ static void show_json_emit(void *arg, const struct show_entry *e)
     json_set(o, "path", json_text(e->entry.path));
     json_set(o, "kind", json_text(out_entry_kind_name(e->entry.kind)));
     if ((e->entry.flags & CAIRN_HAS_ID) != 0) {
-        (void)snprintf(b.text, sizeof b.text, "%016" PRIx64, e->entry.id);
+        (void)snprintf(b.text, sizeof b.text, "%" PRIu64, e->entry.id);
         json_set(o, "id", json_text(b.text));
     }
     if (e->value == NULL) {

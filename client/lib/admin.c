@@ -93,7 +93,7 @@ int cairn_runs(struct cairn *c,
     return rc;
 }
 
-/* Not asked twice: the second answer would be that there is no such run. */
+/* Not sent twice: the second answer would be that there is no such run. */
 int cairn_run_drop(struct cairn *c)
 {
     union wire_msg answer;
@@ -148,20 +148,27 @@ static void admin_progress(const struct wire_verified *from, struct cairn_verifi
                                     .finding_count = from->finding_count };
 }
 
+/* *ret_begun: the daemon has said something of it. */
 static int admin_collect(struct cairn *c,
                          const union wire_msg *msg,
                          struct admin_findings *f,
-                         struct cairn_verified *ret)
+                         struct cairn_verified *ret,
+                         bool *ret_begun)
 {
     struct cl_answer a = { 0 };
-    uint32_t request = cl_next_request(c);
     bool more = true;
-    int rc = cl_send(c, WIRE_VERIFY, request, msg);
+    *ret_begun = false;
+    int rc = cl_ready(c);
+    uint32_t request = cl_next_request(c);
+    if (rc == 0) {
+        rc = cl_send(c, WIRE_VERIFY, request, msg);
+    }
     while (rc == 0 && more) {
         rc = cl_receive(c, request, &a);
         if (rc < 0) {
             break;
         }
+        *ret_begun = true;
         if (a.frame.type == WIRE_VERIFIED) {
             admin_progress(&a.msg.verified, ret);
             more = a.msg.verified.more;
@@ -216,10 +223,8 @@ int cairn_verify(struct cairn *c,
 {
     struct admin_findings findings = { 0 };
     struct cairn_verified verified = { 0 };
+    bool begun = false;
     int rc = cl_enter_run(c, 0);
-    if (rc == 0) {
-        rc = cl_ready(c);
-    }
     if (rc < 0) {
         return rc;
     }
@@ -230,7 +235,9 @@ int cairn_verify(struct cairn *c,
     if (c->timeout_ms < ADMIN_VERIFY_LEAST_MS) {
         c->deadline = deadline_idle(ADMIN_VERIFY_LEAST_MS);
     }
-    rc = admin_collect(c, &msg, &findings, &verified);
+    do { /* what has begun is not begun again: it takes long, and has said things already */
+        rc = admin_collect(c, &msg, &findings, &verified, &begun);
+    } while (rc == -CAIRN_ECONN && !begun && cl_again(c));
     if (rc == 0 && ret != NULL) {
         *ret = verified;
     }

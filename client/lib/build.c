@@ -12,7 +12,9 @@ static void build_fini(struct capture *cap)
     (void)pthread_mutex_unlock(&cap->c->slot_lock);
     pack_fini(cap);
     free(cap->slots);
+    free(cap->params);
     cap->slots = NULL;
+    cap->params = NULL;
 }
 
 void capture_abort(struct capture *cap)

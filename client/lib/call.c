@@ -290,8 +290,18 @@ static int call_unpin(struct cairn *c)
     return cl_ask_once(c, WIRE_CLOSE, &none, WIRE_DONE, &answer);
 }
 
+/* Nothing was asked, and yet there is something to read: the end, or the words before it. Found out
+ * before a question is sent, it costs no question that may not be asked twice. */
+static bool call_is_stale(const struct cairn *c)
+{
+    return c->fd >= 0 && !c->stream.active && c->flight == NULL && tp_readable(c->fd);
+}
+
 int cl_ready(struct cairn *c)
 {
+    if (call_is_stale(c)) {
+        cl_drop(c);
+    }
     int rc = cl_connect(c);
     if (rc == 0) {
         rc = stream_stop(c);

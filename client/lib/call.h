@@ -10,7 +10,8 @@
 
 /* Connected and greeted. One attempt. */
 int cl_connect(struct cairn *c);
-/* The same, with no stream and no stale pin in the way. */
+/* The same, on a connection that the daemon has not ended, with no stream and no stale pin in the
+ * way. */
 int cl_ready(struct cairn *c);
 /* After a failure: was it the connection's, and is there time? Then waits a little; true: try
  * again. */

@@ -67,16 +67,18 @@ static int capture_fill(struct capture *cap,
                         uint32_t kind,
                         const struct cairn_window *window)
 {
-    const struct cairn_reader *model = &cap->r->components[COMPONENT_MODEL];
     int rc = capture_dtypes(cap, t, kind);
     if (rc == 0) {
         rc = capture_components(cap, t);
+    }
+    if (rc == 0 && (kind & KIND_DTYPES) != 0) {
+        rc = dtypes_check_model(cap);
     }
     if (rc == 0) {
         rc = slot_finish_all(cap);
     }
     if (rc == 0) {
-        rc = ties_check(model, &cap->c->err);
+        rc = ties_check(&cap->r->components[COMPONENT_MODEL], &cap->c->err);
     }
     if (rc == 0) {
         rc = capture_window(cap, window, kind);

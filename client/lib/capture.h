@@ -39,6 +39,9 @@ struct capture {
     uint32_t slot_count, slot_room;
     bool *late; /* per chunk: digest it at the end */
     uint32_t late_room;
+    struct cairn_param
+        *params; /* of the trainer's walk, to be compared with the model (dtypes.c) */
+    uint64_t param_count, param_room;
     int rc; /* the first failure of a put, also if the callback went on */
 };
 

@@ -9,7 +9,7 @@
 /* A walk that never says "end" must not hang the trainer. */
 #define DTYPES_MOST LIMIT_ENTRIES
 
-static bool dtypes_allowed(uint64_t dtype)
+bool dtypes_allowed(uint64_t dtype)
 {
     return dtype == CAIRN_F64 || dtype == CAIRN_F32 || dtype == CAIRN_FLEX32 ||
            dtype == CAIRN_F16 || dtype == CAIRN_BF16 || dtype == CAIRN_QFLOAT;
@@ -27,7 +27,7 @@ static struct entry dtypes_key(const struct cairn_param *p)
                            .flags = ENTRY_HAS_ID };
 }
 
-static int dtypes_wrong(struct err *err, const struct cairn_param *p, const char *what)
+int dtypes_wrong(struct err *err, const struct cairn_param *p, const char *what)
 {
     return err_set(err,
                    -CAIRN_EDTYPES,
@@ -63,9 +63,49 @@ dtypes_next(struct cairn *c, const struct cairn_trainer *t, uint64_t index, stru
 /* ---- capture ---- */
 
 struct dtypes_walk {
-    struct cairn *c;
+    struct capture *cap;
     const struct cairn_trainer *t;
 };
+
+/* What the walk says of it, for the comparison with the model that is captured later. */
+static int dtypes_keep(struct capture *cap, const struct cairn_param *p)
+{
+    struct cairn_param kept = *p;
+    if (p->rank > LIMIT_RANK || (p->rank > 0 && p->shape == NULL)) {
+        return dtypes_wrong(&cap->c->err, p, "has no shape, or too many dimensions");
+    }
+    if (cap->param_count == cap->param_room) {
+        uint64_t room = cap->param_room == 0 ? 16 : cap->param_room * 2;
+        struct cairn_param *params = realloc(cap->params, room * sizeof *params);
+        if (params == NULL) {
+            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a parameter");
+        }
+        cap->params = params;
+        cap->param_room = room;
+    }
+    if (p->rank > 0) {
+        kept.shape = rec_copy(cap->r, p->shape, p->rank * sizeof *p->shape);
+        if (kept.shape == NULL) {
+            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a parameter");
+        }
+    }
+    cap->params[cap->param_count++] = kept;
+    return 0;
+}
+
+static int
+dtypes_put_param(struct capture *cap, struct cairn_writer *w, const struct cairn_param *p)
+{
+    uint64_t dtype = p->dtype;
+    struct entry e = dtypes_key(p);
+    e.kind = ENTRY_U64;
+    e.value = slice_of(&dtype, sizeof dtype);
+    if (!dtypes_allowed(p->dtype)) {
+        return dtypes_wrong(&cap->c->err, p, "is not of a floating dtype");
+    }
+    int rc = dtypes_keep(cap, p);
+    return rc < 0 ? rc : writer_scalar(w, &e);
+}
 
 static int dtypes_put(void *self, struct cairn_writer *w)
 {
@@ -73,16 +113,9 @@ static int dtypes_put(void *self, struct cairn_writer *w)
     struct cairn_param p;
     int rc = 1;
     for (uint64_t i = 0; rc == 1; i++) {
-        rc = dtypes_next(walk->c, walk->t, i, &p);
-        if (rc == 1 && !dtypes_allowed(p.dtype)) {
-            rc = dtypes_wrong(&walk->c->err, &p, "is not of a floating dtype");
-        }
+        rc = dtypes_next(walk->cap->c, walk->t, i, &p);
         if (rc == 1) {
-            uint64_t dtype = p.dtype;
-            struct entry e = dtypes_key(&p);
-            e.kind = ENTRY_U64;
-            e.value = slice_of(&dtype, sizeof dtype);
-            int put = writer_scalar(w, &e);
+            int put = dtypes_put_param(walk->cap, w, &p);
             rc = put < 0 ? put : 1;
         }
     }
@@ -126,7 +159,7 @@ static int dtypes_merge(struct cairn_reader *reader, struct err *err)
 
 int dtypes_capture(struct capture *cap, const struct cairn_trainer *t)
 {
-    struct dtypes_walk walk = { cap->c, t };
+    struct dtypes_walk walk = { cap, t };
     struct cairn_reader *reader = &cap->r->components[COMPONENT_DTYPES];
     if (t->param == NULL) {
         return err_set(

@@ -218,7 +218,7 @@ int cl_enter(struct cairn *c)
         return err_set(
             &c->err, -CAIRN_EFORK, "this handle was opened before a fork: open one in the child");
     }
-    return c->inside ? 0 : pending_tell(c);
+    return pending_tell(c);
 }
 
 void cl_begin(struct cairn *c, struct deadline deadline)
@@ -242,7 +242,7 @@ int cl_enter_daemon(struct cairn *c, int timeout_ms)
     if (c->flight != NULL && tp_readable(c->fd)) {
         (void)cl_receive_flight(
             c); /* what went wrong with it is told here, or settled when needed */
-        rc = c->inside ? 0 : pending_tell(c);
+        rc = pending_tell(c);
     }
     return rc;
 }

@@ -33,7 +33,6 @@ struct cairn {
     int timeout_ms;
     bool unusable; /* open failed: only cairn_error and cairn_close */
     bool forked;   /* this is the child */
-    bool inside;   /* a callback of a restore is running: what went wrong before is not told now */
 
     /* The connection (call.c). */
     int fd;                   /* -1: none */
@@ -71,8 +70,7 @@ struct cairn {
  */
 
 /* At the start of every public call: is the handle usable? Also tells of a started save that
- * failed and that nobody waited for, but not to the callbacks of a restore, which it is no business
- * of. Errors: EINVAL, EFORK, that save's. */
+ * failed and that nobody waited for. Errors: EINVAL, EFORK, that save's. */
 int cl_enter(struct cairn *c);
 /* The same, for calls that talk to the daemon; sets the deadline: timeout_ms in total, or, with 0,
  * the handle's without progress. */

@@ -180,12 +180,7 @@ static int restore_run(struct cairn *c,
                                     { COMPONENT_SCHEDULER, &t->scheduler },
                                     { COMPONENT_STATE, &t->state } } };
     rc = restore_enter(c);
-    if (rc == 0) {
-        c->inside = true;
-        rc = restore_code(c, restore_both(&x));
-        c->inside = false;
-    }
-    return rc;
+    return rc < 0 ? rc : restore_code(c, restore_both(&x));
 }
 
 int cairn_restore(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)

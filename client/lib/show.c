@@ -25,18 +25,33 @@ static uint64_t show_bits(const struct entry *e)
     return bits;
 }
 
+/* The host may have set a locale with another decimal point, of several bytes even: whatever is
+ * neither a digit nor part of an exponent is the point. */
+static void show_point(char *text)
+{
+    static const char number[] = "0123456789+-e";
+    size_t at = strspn(text, number);
+    size_t after = at + strcspn(text + at, number);
+    if (after > at) {
+        text[at] = '.';
+        memmove(text + at + 1, text + after, strlen(text + after) + 1);
+    }
+}
+
 /* A NaN shows its bits: two of them may differ. `digits` bring every value of the type back. */
 static void show_float(const struct entry *e, double value, int digits, char *ret, size_t room)
 {
+    char text[64];
     if (isnan(value)) {
         (void)snprintf(ret, room, "nan:0x%" PRIx64, show_bits(e));
         return;
     }
-    (void)snprintf(ret, room, "%.*g", digits, value);
-    size_t used = strlen(ret);
-    if (isfinite(value) && strpbrk(ret, ".e") == NULL) {
-        (void)snprintf(ret + used, room - used, ".0");
+    (void)snprintf(text, sizeof text, "%.*g", digits, value);
+    if (isfinite(value)) {
+        show_point(text);
     }
+    bool whole = isfinite(value) && strpbrk(text, ".e") == NULL;
+    (void)snprintf(ret, room, "%s%s", text, whole ? ".0" : "");
 }
 
 static void show_f64(const struct entry *e, char *ret, size_t room)

@@ -4,10 +4,18 @@
 
 #include "lib/capture.h"
 
-/* ---- dtypes.c: the record of storage dtypes (PROTOCOL.md, "Dtype record") ---- */
+/* ---- dtypes.c, dtypes_model.c: the record of storage dtypes (PROTOCOL.md, "Dtype record") ---- */
 
 /* Walk the trainer's parameters into component DTYPES. Errors: EDTYPES, EINVAL, the walk's. */
 int dtypes_capture(struct capture *cap, const struct cairn_trainer *t);
+/* The walk and the captured model name the same floating parameters, per id and trainable flag,
+ * with the same dtypes and shapes. Entries without an id are outside of it. Errors: EDTYPES,
+ * ENOMEM. */
+int dtypes_check_model(const struct capture *cap);
+/* May a parameter of this dtype be in a dtype record? */
+bool dtypes_allowed(uint64_t dtype);
+/* Says what is wrong with a parameter; returns -CAIRN_EDTYPES. */
+int dtypes_wrong(struct err *err, const struct cairn_param *p, const char *what);
 /* May the record's dtypes be applied to the trainer? Changes nothing. Errors: EDTYPES, the walk's.
  */
 int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);

@@ -24,7 +24,7 @@ bool deadline_passed(const struct deadline *d);
 /* Sleep, but not beyond the deadline: false when that has passed. */
 bool deadline_sleep(const struct deadline *d, int64_t ms);
 
-/* The socket is non-blocking and close-on-exec.
+/* The socket is non-blocking and close-on-exec, and never one of the standard streams.
  * Errors: EINVAL path too long; ECONN nobody listens; EACCES; ETIMEDOUT. */
 int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct err *err);
 /* Send all of it; changes iov. Errors: ECONN, ETIMEDOUT. */

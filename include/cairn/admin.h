@@ -59,9 +59,11 @@ CAIRN_API int cairn_runs(struct cairn *c,
                          void *arg);
 
 /* Drop the handle's run: every boundary of it is gone when this returns 0.
- * Errors: ENOENT; EBUSY it is being written or read; EPOISONED it is read-only after a failed write
- * (restart the daemon first); EACCES.   Ownership: -.   Threads: one per handle.   Blocks: until
- * its files are unlinked. */
+ * Errors: EINVAL the handle has no run; ENOENT; EBUSY it is being written or read; EPOISONED it is
+ * read-only after a failed write (restart the daemon first); EACCES; ECORRUPT, EIO, ENOMEM,
+ * EVERSION it cannot be opened or unlinked; ECANCELED the daemon is stopping; ECONN, ETIMEDOUT the
+ * answer did not come: ask cairn_runs whether it is gone.   Ownership: -.   Threads: one per
+ * handle.   Blocks: until its files are unlinked. */
 CAIRN_API int cairn_run_drop(struct cairn *c);
 
 /* As cairn_find, for people who look after a run: the boundary that `selector` names is listed also

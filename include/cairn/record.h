@@ -94,6 +94,11 @@ enum cairn_kind { CAIRN_KIND_DTYPES = 1, CAIRN_KIND_WEIGHTED = 2, CAIRN_KIND_MOD
 
 enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_DOUBLE = 3 };
 
+/* Bits of cairn_boundary.warnings: committed, but look at it.
+ * STALE (reserved, not set yet): the step moved, but all trainable values are those of the parent.
+ */
+enum cairn_warning { CAIRN_WARNING_STALE = 1 };
+
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
 
 /* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is
@@ -120,10 +125,11 @@ struct cairn_slot {
 struct cairn_save_args {
     uint64_t step;          /* the trainer's; may repeat after a rollback */
     const uint8_t *save_id; /* 16 bytes; NULL: random */
-    uint32_t precision;     /* enum cairn_precision */
-    bool lossy_ok;
-    const char *const *labels; /* "name=value", NULL-terminated; NULL: none */
-    int timeout_ms;            /* until the durable acknowledgement; 0: the handle's */
+    uint32_t precision;     /* enum cairn_precision; others than CAIRN_NATIVE are ENOTSUP so far */
+    bool lossy_ok;          /* will allow a precision to change values; ignored so far */
+    /* "name=value", NULL-terminated; NULL: none. A number has a '.', whatever the locale. */
+    const char *const *labels;
+    int timeout_ms; /* until the durable acknowledgement; 0: the handle's */
 };
 
 /* What a daemon knows of one boundary. */
@@ -132,7 +138,8 @@ struct cairn_boundary {
     uint64_t created_ns; /* wall clock of the daemon, information only */
     uint64_t entry_count, payload_bytes;
     uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
-    uint32_t kind, precision, warnings;
+    uint32_t kind, precision;
+    uint32_t warnings; /* enum cairn_warning; told by saves only */
     bool exact;
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
     uint8_t save_id[16];
@@ -153,7 +160,8 @@ enum cairn_save_state {
 /* Open a run at a daemon. `socket` NULL: $CAIRN_SOCKET, else /run/cairn/cairnd.sock. `run` is RUN
  * (the caller's own) or USER/RUN. Connects at once, and again whenever the connection was lost.
  * Even on failure *ret is set (to a handle that only cairn_error and cairn_close accept), unless
- * memory ran out, so that the reason can be read.
+ * memory ran out, so that the reason can be read. That it opens says that the run may be read: who
+ * may read a run of another's but not write to it is told so (EACCES) by the first save.
  * Errors: EINVAL run name, path too long for a socket; ECONN no daemon; EVERSION; EACCES;
  * ETIMEDOUT. Ownership: the caller closes *ret.   Threads: any.   Blocks: until connected, at most
  * 10 s. */
@@ -179,9 +187,9 @@ CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
  */
 
 /* Put a tensor: copies its bytes (shape x dtype) now and digests them.
- * Errors: EINVAL path, dtype, shape, a bool that is neither 0 nor 1; EEXIST the same key twice
- * (told at the end of the component); ELIMIT; ENOMEM. Ownership: keeps no pointer.   Threads: the
- * capturing one.   Blocks: for the copy. */
+ * Errors: EINVAL path, dtype, shape (also a rank without one), a bool that is neither 0 nor 1;
+ * EEXIST the same key twice (told at the end of the component); ELIMIT; ENOMEM. Ownership: keeps no
+ * pointer.   Threads: the capturing one.   Blocks: for the copy. */
 CAIRN_API int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data);
 
 /* Put a tensor whose bytes the caller writes itself: *ret is where. The slot must be done (next
@@ -218,9 +226,10 @@ CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_
 /* Look a tensor up by its key (path; optimizer and gradients: id and path) and compare dtype, rank,
  * shape, id and trainable flag with `want`. With dst, read its bytes, verified, into dst; without
  * (NULL), only the comparison.
- * Errors: ENOENT no such entry; EMISMATCH (names path, recorded and wanted); ECORRUPT payload or
- * digest; ECONN, ETIMEDOUT.   Ownership: keeps no pointer.   Threads: one per handle.
- * Blocks: with dst, until the bytes are there. */
+ * Errors: ENOENT no such entry (a restore returns EMISMATCH for that); EINVAL as cairn_put;
+ * EMISMATCH (names path, recorded and wanted); ECORRUPT payload or digest; EPRUNED; ECONN,
+ * ETIMEDOUT.   Ownership: keeps no pointer.   Threads: one per handle. Blocks: with dst, until the
+ * bytes are there. */
 CAIRN_API int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst);
 
 /* Read a scalar. Errors: ENOENT; EMISMATCH it is of another type.
@@ -250,9 +259,11 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
  * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
  * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
  * lost connection is remade and the save settled until the deadline passes.
- * Errors: ENOSPC (needed and free bytes); ECONFLICT; EPOISONED; EUNKNOWN; ETIMEDOUT; ECONN;
- * ENOTSUP; ESUPERSEDED.   Ownership: takes *r on success.   Threads: one per handle.   Blocks:
- * until durable. */
+ * Errors: EINVAL no captured record, or labels; ELIMIT; ENOTSUP; EACCES the run may not be written;
+ * ENOSPC (needed and free bytes); ECONFLICT; EPRUNED it was committed, and removed since;
+ * EPOISONED; EUNKNOWN; ESUPERSEDED; EBUSY; EIO; ETIMEDOUT; ECONN; what a save that was started
+ * before has failed with, once.   Ownership: takes *r on success.   Threads: one per handle.
+ * Blocks: until durable, and until a save that was started before is. */
 CAIRN_API int cairn_save(struct cairn *c,
                          struct cairn_record **r,
                          const struct cairn_save_args *a,
@@ -261,7 +272,7 @@ CAIRN_API int cairn_save(struct cairn *c,
 /* Start a save: returns when the daemon holds the whole record (sealed: it survives this process),
  * which is before it is durable. A save that was started before is waited for first. *r is taken.
  * Wait with cairn_save_wait; a failure that nobody waited for is returned by the next call on the
- * handle.
+ * handle, once, but never inside a restore.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
  * Blocks: for the upload, and until the save before is durable. */
 CAIRN_API int cairn_save_start(struct cairn *c,
@@ -283,7 +294,7 @@ CAIRN_API int cairn_save_wait(struct cairn_pending **p,
 
 /* Ask what became of a save id (16 bytes).
  * Errors: ECONN, ETIMEDOUT, EACCES.   Ownership: -.   Threads: one per handle.   Blocks: one round
- * trip, and until saves of this run that were sealed before it have ended. */
+ * trip: it waits for no save. */
 CAIRN_API int cairn_save_find(struct cairn *c,
                               const uint8_t *save_id,
                               enum cairn_save_state *ret,
@@ -292,8 +303,8 @@ CAIRN_API int cairn_save_find(struct cairn *c,
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
  * those before it, newest first, at most `max`. Of those before it some may be `damaged`.
  * Errors: ENOENT none; ECORRUPT the one that `selector` names is damaged; EINVAL selector; ECONN,
- * ETIMEDOUT, EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: as
- * cairn_save_find. */
+ * ETIMEDOUT, EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: one round
+ * trip, and until saves of this run that were sealed before have ended. */
 CAIRN_API int cairn_find(struct cairn *c,
                          const char *selector,
                          size_t max,

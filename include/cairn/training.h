@@ -39,7 +39,7 @@ struct cairn_param {
     bool trainable;
     uint32_t dtype; /* storage dtype */
     uint32_t rank;
-    const uint64_t *shape;
+    const uint64_t *shape; /* read until the walk's next step; with rank, as the model puts it */
 };
 
 struct cairn_trainer {
@@ -48,8 +48,9 @@ struct cairn_trainer {
     /* A counter that the trainer bumps at every update, or NULL. A capture during which it changes
      * fails with -CAIRN_ECONCURRENT and leaves nothing behind. */
     const uint64_t *generation;
-    /* Walk the floating parameters, index from 0; -CAIRN_ENOENT ends the walk. For *_with_dtypes.
-     */
+    /* Walk the floating parameters (F64, F32, FLEX32, F16, BF16, QFLOAT), index from 0;
+     * -CAIRN_ENOENT ends the walk. For *_with_dtypes. It has every tensor of these dtypes that the
+     * model puts with an id, and no other; tied ones may come once or several times. */
     int (*param)(void *model, uint64_t index, struct cairn_param *ret);
     /* Give a parameter the storage dtype p->dtype, keeping its value. NULL: none may differ. */
     int (*retype)(void *model, const struct cairn_param *p);
@@ -58,10 +59,10 @@ struct cairn_trainer {
 /* Capture a boundary into memory of the library (seed: capture, capture_with_dtypes,
  * capture_weighted, capture_weighted_with_dtypes). Talks to no daemon. The trainer may go on as
  * soon as it returns; later changes do not reach the record. Errors: what a callback returned;
- * ECONCURRENT; ESYNC a slot was left open; EWINDOW; EDTYPES one (id, trainable) with two dtypes;
- * EINVAL; EEXIST; ELIMIT; ENOMEM. On failure there is no record. Ownership: *ret is saved or freed
- * by the caller.   Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for
- * one copy of the state. */
+ * ECONCURRENT; ESYNC a slot was left open; EWINDOW; EDTYPES one (id, trainable) with two dtypes,
+ * or the walk and the model differ; EINVAL; EEXIST; ELIMIT; ENOMEM. On failure there is no record.
+ * Ownership: *ret is saved or freed by the caller.   Threads: one per handle, and no update of the
+ * trainer meanwhile.   Blocks: for one copy of the state. */
 CAIRN_API int
 cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
 CAIRN_API int cairn_capture_with_dtypes(struct cairn *c,
@@ -81,9 +82,11 @@ CAIRN_API int cairn_capture_weighted_with_dtypes(struct cairn *c,
  *   cairn_restore_weighted_with_dtypes no    no       no         yes
  * Everything but rot of the payload is refused before the first `get`. When a `get` fails, the
  * targets hold a mixture: restore another boundary into them, or drop them.
- * Errors: EKIND; EMISMATCH; ENOENT an entry is missing; EDTYPES; EWINDOW; ECORRUPT; ECONN;
- * ETIMEDOUT; what a callback returned.   Ownership: r stays the caller's.   Threads: one per
- * handle. Blocks: until all payload is read. */
+ * A save that was started before is waited for first.
+ * Errors: EKIND; EMISMATCH, also for an entry that is missing (never ENOENT: a callback's ENOENT is
+ * returned as EMISMATCH); EDTYPES; EWINDOW; ECORRUPT; EPRUNED; ECONN; ETIMEDOUT; what a callback
+ * returned; what a save that was started before has failed with, before anything is read.
+ * Ownership: r stays the caller's.   Threads: one per handle. Blocks: until all payload is read. */
 CAIRN_API int
 cairn_restore(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
 CAIRN_API int cairn_restore_with_dtypes(struct cairn *c,

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# symbols.sh LIBRARY MAP failpoints|release HEADER...: what the shared library exports, what cairn.map lists and what the
-# public headers declare are the same names; and the library needs protobuf-c and libc only.
+# symbols.sh LIBRARY ARCHIVE MAP failpoints|release HEADER...: what the shared library and the archive export, what cairn.map
+# lists and what the public headers declare are the same names; and the library needs protobuf-c and libc only. ARCHIVE is
+# "none" where a sanitizer has its names in it.
 set -euo pipefail
 
 library=$1
-map=$2
-build=$3
-shift 3
+archive=$2
+map=$3
+build=$4
+shift 4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -20,6 +22,10 @@ nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 
 bad=0
 diff --label headers --label cairn.map "$work/headers" "$work/map" || bad=1
 diff --label cairn.map --label "$library" "$work/map" "$work/library" || bad=1
+if [ "$archive" != none ]; then
+    nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort >"$work/archive"
+    diff --label cairn.map --label "$archive" "$work/map" "$work/archive" || bad=1
+fi
 
 # What it drags in. A sanitizer's runtime is the test's own doing.
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |

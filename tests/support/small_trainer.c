@@ -31,7 +31,7 @@ static const struct cairn_entry w_entry = { .path = "layer1.weight",
                                             .rank = 2,
                                             .shape = w_shape };
 static const struct cairn_entry v_entry = { .path = "momentum",
-                                            .id = 7,
+                                            .id = UINT64_MAX - 6,
                                             .flags = CAIRN_HAS_ID,
                                             .dtype = CAIRN_F32,
                                             .rank = 2,

@@ -40,6 +40,19 @@ expect 4 "$CAIRN" log demo --max 1x
 expect 4 "$CAIRN" status more
 expect 4 "$CAIRN" show a b c
 expect 4 "$CAIRN" show @latest
+for command in log show verify; do
+    expect 4 "$CAIRN" "$command" demo@
+done
+expect 4 "$CAIRN" --json exec -- touch was-run
+has err --json
+# What drives a terminal is told as text, in a word, an option and a value.
+for words in $'status \033[31mred' $'status --\033[31mred' $'status -q\033[31m' $'--\033[31mred status' \
+    $'log demo --max \033[31mred' $'--socket x --\033[31mred status'; do
+    # shellcheck disable=SC2086 # words
+    expect 4 "$CAIRN" $words
+    has err '\033[31m'
+    hasnt err $'\033'
+done
 expect 0 "$CAIRN" --version
 has out "cairn "
 expect 0 "$CAIRN" --help
@@ -124,6 +137,10 @@ expect 0 "$CAIRN" log demo
 has out "loss=0.5"
 has out "note=tür \\342\\200\\256x"
 has out "SAVE ID"
+whole_id=$(grep -oE '[0-9a-f]{32}' out | head -n 1)
+expect 0 "$CAIRN" log "demo@id:$whole_id" --max 1 --json
+json 3 boundaries 0 seq
+expect 0 "$CAIRN" log demo
 same 4 "$(wc -l <out)" "the lines of log"
 expect 0 "$CAIRN" log demo --quiet --max 1
 same 1 "$(wc -l <out)" "the lines of log --quiet --max 1"
@@ -175,6 +192,7 @@ has out "root       $root"
 has out "label      loss=0.5"
 has out "model/layer1.weight"
 has out "[512,512]"
+same 18446744073709551609 "$(awk '$1 == "optimizer/momentum" { print $2 }' out)" "an id of 64 bits"
 has out "state/minus zero"
 has out "-0.0"
 has out '\x1b[31m'
@@ -185,6 +203,8 @@ hasnt out optimizer/momentum
 expect 0 "$CAIRN" show demo '*/mom*' --quiet
 same 1 "$(wc -l <out)" "the lines of show with a glob"
 has out optimizer/momentum
+expect 0 "$CAIRN" show demo optimizer/momentum --json
+json 18446744073709551609 entries 0 id
 expect 3 "$CAIRN" show demo nothing/there
 has err nothing/there
 expect 3 "$CAIRN" show demo nothing/there --json
@@ -203,7 +223,7 @@ json 6 entries
 json model entries 0 component
 json layer1.weight entries 0 path
 json tensor entries 0 kind
-json 0000000000000007 entries 0 id
+json 7 entries 0 id
 json 512 entries 0 shape 1
 json true entries 0 trainable
 expect 0 "$CAIRN" show demo state/step --json
@@ -215,6 +235,10 @@ show_to_full_disk() {
     "$CAIRN" show demo --json >/dev/full
 }
 expect 5 show_to_full_disk
+show_to_nobody() {
+    "$CAIRN" show demo --json >&-
+}
+expect 5 show_to_nobody
 
 # ---- verify, whole
 expect 0 "$CAIRN" verify demo
@@ -229,10 +253,35 @@ json 1 boundaries
 json seq:1 selector
 expect 3 "$CAIRN" verify demo@seq:99
 
-# ---- one daemon for one data directory
+# ---- a second exec on the same data joins the daemon that serves it, and leaves it alone
+# shellcheck disable=SC2016 # for the inner shell
+print_socket='echo "$CAIRN_SOCKET"'
+expect 0 env -u CAIRN_SOCKET "$CAIRN" exec --data ./data/ -- sh -c "$print_socket"
+same "$CAIRN_SOCKET" "$(cat out)" "the socket of the second exec"
+has err joins
+same 600 "$(stat -c %a data/socket)" "the mode of data/socket"
+expect 0 "$CAIRN" exec --quiet --data data -- "$CAIRN" log demo --max 1 --json
+json 3 boundaries 0 seq
+same '' "$(cat err)" "what a quiet second exec says"
+expect 7 "$CAIRN" exec --data data -- sh -c 'exit 7'
+expect 127 "$CAIRN" exec --data data -- "$work/nonesuch"
+expect 0 "$CAIRN" status
+# A name that does not lead to the daemon of this directory is passed over.
+expect 0 "$CAIRN" exec --data forged -- true
+cp data/socket forged/socket
+expect 0 "$CAIRN" exec --data forged -- sh -c "$print_socket"
+same no "$([ "$(cat out)" = "$CAIRN_SOCKET" ] && echo yes || echo no)" "whether another's daemon was joined"
+same no "$([ -e forged/socket ] && echo yes || echo no)" "whether the name outlived its daemon"
+mv data/socket named
 expect 125 "$CAIRN" exec --data data -- touch was-run
+has err "in use by process"
 same no "$([ -e was-run ] && echo yes || echo no)" "whether the command was run"
+mkfifo data/socket
+expect 125 "$CAIRN" exec --data data -- touch was-run
+rm data/socket
+mv named data/socket
 daemon_stop
+same no "$([ -e data/socket ] && echo yes || echo no)" "whether data/socket outlived its daemon"
 
 # ---- a byte of a segment turned over on the disk
 segment=$(find data/runs -path '*segments/*' -type f | sort | head -n 1)
@@ -249,6 +298,39 @@ expect 0 "$SMALL_TRAINER" demo check 20
 expect 0 "$CAIRN" verify demo@latest
 daemon_stop
 
+# ---- a daemon lost in the middle of a check: what was found until then is told
+# verify_lost ARGUMENT...: the output of verify, whose daemon is killed at its second boundary
+verify_lost() {
+    local pid code=0
+    timeout 60 "$CAIRN" verify demo "$@" >lost.out 2>lost.err &
+    verify_pid=$!
+    timeout 60 cat held >held.out # held, and what was found before is on its way ...
+    expect 0 "$CAIRN" status --json
+    pid=$("$PROBE" json pid <out) # ... and sent: one who asked later has been answered
+    kill -KILL "$pid"
+    wait "$verify_pid" || code=$?
+    same 2 "$code" "the exit code of a check whose daemon is lost"
+    mv lost.out out
+    mv lost.err err
+}
+if [ -n "${FAILPOINTS:-}" ]; then
+    segment=$(find data/runs -path '*demo/segments/*' -type f | sort | tail -n 1)
+    printf '\377' | dd of="$segment" bs=1 seek=5000 conv=notrunc status=none
+    mkfifo held held.go
+    CAIRN_FAILPOINT=verify_chunk:hold=$work/held:2 daemon_start data
+    verify_lost
+    has out "seq 3 model"
+    hasnt out damaged:
+    # Until the next daemon serves there is nobody to ask.
+    timeout 60 sh -c 'until grep -q "serves again" daemon.err; do :; done'
+    same 0 $? "waiting for the next daemon"
+    verify_lost --json
+    json false ok
+    json CAIRN_ECONN error code
+    json 3 findings 0 seq
+    daemon_stop
+fi
+
 # ---- a daemon killed under a trainer; data kept; the next exec goes on with it
 expect 0 "$CAIRN" exec --data other -- "$SMALL_TRAINER" demo across-kill 5
 has err "starting it again"
@@ -259,6 +341,16 @@ expect 0 "$CAIRN" exec --data other -- "$CAIRN" log demo --json
 json 3 boundaries
 json 7 boundaries 0 step
 expect 0 "$CAIRN" exec --data other -- "$CAIRN" verify demo
+
+# ---- the example does not go on under another configuration; length and saves are free
+train=("$CAIRN" exec --data trained -- "$DIGITS" --data "$here/../data/digits.csv.gz")
+expect 0 "${train[@]}" --updates 4
+expect 1 "${train[@]}" --updates 8 --microbatches-per-update 5
+has err window=4
+has err window=5
+expect 1 "${train[@]}" --updates 8 --scheduler step
+expect 0 "${train[@]}" --updates 8 --save-every 3 --seed 2
+has out "resumed after microbatch 16"
 
 # ---- a run that a failed sync made read-only needs a hand
 if [ -n "${FAILPOINTS:-}" ]; then

@@ -53,6 +53,17 @@ for signal in TERM INT HUP USR1 ALRM; do
     same 9 $? "the exit code after SIG$signal"
 done
 
+# A terminal that goes away tells the leader of its session alone.
+SHELL=/bin/sh script -qec "exec '$CAIRN' exec --data signals -- '$PROBE' until-term 9 up" /dev/null \
+    </dev/null >out 2>err &
+script_pid=$!
+read -r _ <up
+exec_pid=$(cat "/proc/$script_pid/task/$script_pid/children")
+kill -KILL "$script_pid"
+wait "$script_pid" 2>killed.err
+"$PROBE" wait-end "${exec_pid% }" 10000
+same 0 $? "the end of exec after its terminal went away"
+
 # ---- without standard descriptors nothing goes where it does not belong
 "$CAIRN" exec --data closed -- sh -c '[ -c /proc/self/fd/1 ]' >&- 2>err
 same 0 $? "whether a device stands in for a closed stdout"
@@ -115,7 +126,22 @@ for pid in $children; do
     "$PROBE" wait-end "$pid" 10000
     same 0 $? "the end of child $pid after exec was killed"
 done
-rm -rf "$(dirname "$(cat socket)")" # nobody was left to do it
+left=$(dirname "$(cat socket)")
+
+# ---- what it left is removed by the next one, what others still live in is not
+same yes "$([ -d "$left" ] && echo yes || echo no)" "whether the killed exec left its directory"
+mkdir "$XDG_RUNTIME_DIR/cairn-exec.foreign" # no lock: may be one that is being made
+"$CAIRN" exec --data lives -- "$PROBE" until-term 0 up2 >out 2>err &
+exec_pid=$!
+read -r _ <up2
+same no "$([ -d "$left" ] && echo yes || echo no)" "whether it is there after the next exec"
+before=$(ls "$XDG_RUNTIME_DIR")
+expect 0 "$CAIRN" exec --data data -- true
+same "$before" "$(ls "$XDG_RUNTIME_DIR")" "the directories that are lived in"
+kill -TERM "$exec_pid"
+wait "$exec_pid"
+same 0 $? "the exit code of the one that lived"
+rmdir "$XDG_RUNTIME_DIR/cairn-exec.foreign"
 
 # ---- the daemon that does not stop is killed after a bounded time
 wait "$deaf_pid"

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 enum { DATA_LINE_BYTES = 1024, DATA_ROWS_MAX = 1 << 20 };
 
 /* One field: a decimal number of at most `max`, and what must follow it. Moves *at behind both. */
@@ -102,6 +105,12 @@ void data_fini(struct data *d)
     free(d->pixels);
     free(d->labels);
     *d = (struct data){ 0 };
+}
+
+uint64_t data_digest(const struct data *d)
+{
+    XXH64_hash_t pixels = XXH3_64bits(d->pixels, d->rows * DATA_PIXELS * sizeof *d->pixels);
+    return XXH3_64bits_withSeed(d->labels, d->rows, pixels);
 }
 
 size_t data_train_count(const struct data *d)

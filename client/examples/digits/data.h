@@ -19,6 +19,9 @@ struct data {
 int data_load(struct data *d, const char *path);
 void data_fini(struct data *d);
 
+/* Equal when rows, pixels and labels are. */
+uint64_t data_digest(const struct data *d);
+
 size_t data_train_count(const struct data *d);
 size_t data_test_count(const struct data *d);
 /* The row of the k-th training and of the k-th held-out example. */

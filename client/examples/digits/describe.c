@@ -1,5 +1,6 @@
 #include "describe.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -212,6 +213,24 @@ static int model_param(void *self, uint64_t index, struct cairn_param *ret)
     return 0;
 }
 
+/* All that decides how the training goes on and is no state: a run that was resumed under another
+ * configuration would end in another result and say nothing. The number of updates and how often is
+ * saved are free, and the seed has done its work: what it began is in the state. */
+static void describe_types(struct description *d)
+{
+    const struct job *j = d->job;
+    (void)snprintf(d->model_type, sizeof d->model_type, "digits-mlp-%zu", j->net.width);
+    (void)snprintf(d->state_type,
+                   sizeof d->state_type,
+                   "digits window=%" PRIu64 " rows=%" PRIu64 " rate=%.17g period=%" PRIu64
+                   " data=%016" PRIx64,
+                   j->config.microbatches_per_update,
+                   j->config.rows_max,
+                   j->sched.initial_lr,
+                   j->sched.period,
+                   data_digest(j->data));
+}
+
 /* The lists hold pointers into the job, which never move: made once, used for every capture. */
 void describe(struct description *d, struct job *job)
 {
@@ -230,13 +249,13 @@ void describe(struct description *d, struct job *job)
         tensors_add(&d->gradients, p, "gradient", CAIRN_F32, p->gradient);
     }
     const char *scheduler = d->job->sched.kind == SCHED_COSINE ? "cosine" : "step";
-    (void)snprintf(d->type, sizeof d->type, "digits-mlp-%zu", d->job->net.width);
+    describe_types(d);
     d->trainer = (struct cairn_trainer){
-        .model = { &d->model, d->type, tensors_put, tensors_fit, tensors_get },
+        .model = { &d->model, d->model_type, tensors_put, tensors_fit, tensors_get },
         .optimizer = { d, "adamw-amsgrad", optimizer_put, optimizer_fit, optimizer_get },
         .scheduler = { &d->job->sched, scheduler, scheduler_put, scheduler_fit, scheduler_get },
         .accumulator = { d, "f32", gradients_put, gradients_fit, gradients_get },
-        .state = { d->job, "digits", state_put, state_fit, state_get },
+        .state = { d->job, d->state_type, state_put, state_fit, state_get },
         .window = &d->job->window,
         .generation = &d->job->microbatches,
         .param = model_param,

@@ -21,7 +21,10 @@ struct tensors {
 struct description {
     struct job *job;
     struct tensors model, optimizer, gradients;
-    char type[64]; /* fingerprint of the model: another width is refused */
+    /* Fingerprints: cairn refuses to restore what was recorded under another one, and names both.
+     * What a component's numbers mean nothing without, and is not saved itself, belongs in them. */
+    char model_type[64];  /* the width */
+    char state_type[256]; /* window, rows, learning rate, schedule, data */
     struct cairn_trainer trainer;
 };
 

@@ -54,7 +54,8 @@ static const char options_doc[] =
     "Train a small network on handwritten digits, safe with cairn.\v"
     "Run it again after it was stopped, however it was stopped: it resumes from its last save, and "
     "the last line it prints, a digest of its whole state, is that of a run which nobody "
-    "disturbed.\n\n"
+    "disturbed. A run goes on under the configuration it began with: another width, window, number "
+    "of rows, scheduler or data is refused (--updates, --save-every and --seed are free).\n\n"
     "State for a width:  24: 52 KB   180: 1 MB   1500: 52 MB   3840: 330 MB (270 MB between two "
     "windows, when there are no pending gradients)   7000: 1.1 GB   15000: 5 GB";
 

@@ -118,11 +118,24 @@ static void fake_op_close(struct fake *f, struct fake_conn *c, struct fake_in *i
     fake_reply(f, c, WIRE_DONE, in->frame.request, (union wire_msg){ 0 });
 }
 
+static void fake_op_run_drop(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_reply(f, c, WIRE_DONE, in->frame.request, (union wire_msg){ 0 });
+}
+
+static void fake_op_verify(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    union wire_msg msg = { .verified = { .boundary_count = f->count } };
+    fake_reply(f, c, WIRE_VERIFIED, in->frame.request, msg);
+}
+
 static void fake_dispatch(struct fake *f, struct fake_conn *c, struct fake_in *in)
 {
     static void (*const ops[FAKE_TYPES])(struct fake *, struct fake_conn *, struct fake_in *) = {
         [WIRE_HELLO] = fake_hello,
         [WIRE_RUN_OPEN] = fake_run_open,
+        [WIRE_RUN_DROP] = fake_op_run_drop,
+        [WIRE_VERIFY] = fake_op_verify,
         [WIRE_BEGIN] = fake_op_begin,
         [WIRE_CHUNKS] = fake_upload_part,
         [WIRE_ENTRIES] = fake_upload_part,
@@ -239,6 +252,21 @@ static void fake_accept(struct fake *f)
     (void)close(fd);
 }
 
+/* A prefix that promises a message which does not come; or no prefix. */
+static void fake_spoil(struct fake *f, const struct fake_conn *c, const struct fake_boundary *b)
+{
+    struct err err = { 0 };
+    union wire_msg msg = { .committed = { .boundary = b->row } };
+    f->out.bytes = 0;
+    if (wire_encode(WIRE_COMMITTED, c->held_request, &msg, 0, &f->out, &err) < 0) {
+        abort();
+    }
+    if (f->held_code == FAKE_HELD_GARBAGE) {
+        memset(f->out.data, 'x', f->out.bytes);
+    }
+    (void)fake_write(c->fd, f->out.data, FRAME_PREFIX_BYTES + 2);
+}
+
 static void fake_release_held(struct fake *f)
 {
     for (int i = 0; i < FAKE_CONNS; i++) {
@@ -246,7 +274,9 @@ static void fake_release_held(struct fake *f)
         if (c->fd >= 0 && c->held != NULL) {
             struct fake_boundary *b = c->held;
             c->held = NULL;
-            if (f->held_code != 0) {
+            if (f->held_code < 0) {
+                fake_spoil(f, c, b);
+            } else if (f->held_code != 0) {
                 fake_refuse(f, c, c->held_request, f->held_code, false);
             } else {
                 fake_committed(f, c, c->held_request, b);

@@ -28,6 +28,10 @@ struct fake_fault {
     uint32_t code;
 };
 
+/* Instead of a code for a held save: it is committed, but half of the answer, or none, can be read.
+ */
+enum { FAKE_HELD_HALF = -1, FAKE_HELD_GARBAGE = -2 };
+
 #define FAKE_BOUNDARIES 64
 #define FAKE_CONNS 8
 #define FAKE_TYPES 128
@@ -73,7 +77,8 @@ struct fake {
     atomic_uint connections, bad; /* bad: frames that a client may not send like that */
     atomic_bool release;
     int released_fd; /* eventfd: the answer is sent */
-    int held_code;   /* a held save fails with this when it is released; 0: it is committed */
+    int held_code;   /* a held save fails with this when it is released; 0: it is committed; or
+                        FAKE_HELD_ */
     struct fake_conn conns[FAKE_CONNS];
     struct fake_boundary *boundaries[FAKE_BOUNDARIES]; /* index = seq - 1 */
     uint64_t count;

@@ -196,8 +196,8 @@ void job_fill(struct job *j, uint64_t seed)
     static const uint64_t table[] = { 200, 300 };
     const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;
     (void)BOX_ADD(&j->model, "fc.weight", 7, both, CAIRN_F32, 2, weight, seed + 1);
-    (void)BOX_ADD(&j->model, "fc.bias", 8, both, CAIRN_F32, 1, bias, seed + 2);
-    (void)BOX_ADD(&j->model, "table", 9, CAIRN_HAS_ID, CAIRN_F32, 2, table, seed + 3);
+    (void)BOX_ADD(&j->model, "fc.bias", 8, both, CAIRN_BF16, 1, bias, seed + 2);
+    (void)BOX_ADD(&j->model, "table", 9, CAIRN_HAS_ID, CAIRN_F16, 2, table, seed + 3);
     (void)BOX_ADD(&j->gradients, "weight", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 4);
     (void)BOX_ADD(&j->optimizer, "moment_1", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 5);
     (void)BOX_ADD(&j->optimizer, "moment_2", 7, CAIRN_HAS_ID, CAIRN_F32, 2, weight, seed + 6);
@@ -206,9 +206,9 @@ void job_fill(struct job *j, uint64_t seed)
     j->window = (struct cairn_window){
         .dtype = CAIRN_F32, .loss_scale = 16, .total_weight = 5, .microbatches = 3
     };
-    j->params[0] = (struct cairn_param){ .id = 7, .trainable = true, .dtype = CAIRN_F32 };
-    j->params[1] = (struct cairn_param){ .id = 8, .trainable = true, .dtype = CAIRN_BF16 };
-    j->params[2] = (struct cairn_param){ .id = 9, .trainable = false, .dtype = CAIRN_F16 };
+    j->params[0] = (struct cairn_param){ 7, true, CAIRN_F32, 2, weight };
+    j->params[1] = (struct cairn_param){ 8, true, CAIRN_BF16, 1, bias };
+    j->params[2] = (struct cairn_param){ 9, false, CAIRN_F16, 2, table };
     j->param_count = 3;
 }
 

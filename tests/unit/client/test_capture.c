@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "ground.h"
-#include "lib/rec.h"
+#include "lib/capture.h"
 #include "record/digest.h"
 
 CASE(capture, asks_in_order_and_talks_to_nobody)
@@ -159,6 +159,50 @@ CASE(capture, an_update_meanwhile_is_concurrent)
     cr_assert_null(r);
     g.job.optimizer.during_put = NULL;
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "the next one is fine");
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+/* What the trainer does between two steps of a capture at which no callback of it is called: the
+ * linker puts these in between (CMakeLists.txt). */
+static uint64_t *update_at_window;
+static uint64_t *update_at_slots;
+
+int real_window_check(const struct cairn_window *w, struct err *err) __asm__("__real_window_check");
+int wrap_window_check(const struct cairn_window *w, struct err *err) __asm__("__wrap_window_check");
+int real_slot_finish_all(struct capture *cap) __asm__("__real_slot_finish_all");
+int wrap_slot_finish_all(struct capture *cap) __asm__("__wrap_slot_finish_all");
+
+int wrap_window_check(const struct cairn_window *w, struct err *err)
+{
+    if (update_at_window != NULL) {
+        (*update_at_window)++;
+    }
+    return real_window_check(w, err);
+}
+
+int wrap_slot_finish_all(struct capture *cap)
+{
+    if (update_at_slots != NULL) {
+        (*update_at_slots)++;
+    }
+    return real_slot_finish_all(cap);
+}
+
+/* From before the window is read until the last slot is filled. */
+CASE(capture, is_of_one_generation_from_its_first_read_to_its_last)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    update_at_window = &g.job.generation;
+    cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), -CAIRN_ECONCURRENT);
+    update_at_window = NULL;
+    update_at_slots = &g.job.generation;
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_ECONCURRENT);
+    update_at_slots = NULL;
+    cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), 0, "%s", cairn_error(g.c));
     (void)cairn_record_free(r);
     ground_down(&g);
 }
@@ -393,6 +437,67 @@ CASE(slots, may_be_done_later_but_not_after_the_capture)
         cr_assert_eq(cairn_slot_done(g.c, &g.job.model.left_open, 0), -CAIRN_EINVAL, "it is gone");
         ground_down(&g);
     }
+}
+
+static void *say_done(void *job)
+{
+    const struct job *j = job;
+    (void)cairn_slot_done(j->c, &j->model.left_open, 0);
+    return NULL;
+}
+
+/* Where the thread that says "done" is kept while the capture ends. */
+static pthread_t saying;
+
+static void start_saying(struct job *j, struct cairn_writer *w)
+{
+    const struct tensor *t = j->model.tensors[0];
+    (void)w;
+    memcpy(j->model.left_open.dst, t->data, t->bytes);
+    cr_assert_eq(pthread_create(&saying, NULL, say_done, j), 0);
+}
+
+/* Done in time or not, but never half of it: what the thread sanitizer watches. */
+CASE(slots, may_be_done_by_a_thread_while_the_capture_ends)
+{
+    static const uint64_t bytes[] = { 100000 };
+    struct ground g;
+    ground_up(&g);
+    struct tensor *t = BOX_ADD(&g.job.model, "x", 1, CAIRN_HAS_ID, CAIRN_U8, 1, bytes, 1);
+    t->by_slot = true;
+    g.job.model.leave_open = true;
+    g.job.state.during_put = start_saying;
+    for (int i = 0; i < 100; i++) {
+        struct cairn_record *r = NULL;
+        g.job.log[0] = '\0';
+        int rc = cairn_capture(g.c, &g.job.t, &r);
+        cr_assert(rc == 0 || rc == -CAIRN_ESYNC, "%s", cairn_error(g.c));
+        cr_assert_eq(pthread_join(saying, NULL), 0);
+        if (rc == 0) {
+            struct digest d = digest_bytes(t->data, t->bytes);
+            cr_assert(digest_equal(&d, &r->components[COMPONENT_MODEL].entries[1].digest));
+        }
+        (void)cairn_record_free(r);
+    }
+    ground_down(&g);
+}
+
+/* Tied tensors are compared by what their slots hold in the end. */
+CASE(slots, may_hold_tied_tensors)
+{
+    static const uint64_t bytes[] = { 100000 };
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    struct tensor *a = BOX_ADD(&g.job.model, "a", 1, CAIRN_HAS_ID, CAIRN_U8, 1, bytes, 1);
+    struct tensor *b = BOX_ADD(&g.job.model, "b", 1, CAIRN_HAS_ID, CAIRN_U8, 1, bytes, 1);
+    a->by_slot = true;
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "%s", cairn_error(g.c));
+    r = cairn_record_free(r);
+    b->by_slot = true;
+    b->data[7]++;
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_EINVAL);
+    ground_down(&g);
 }
 
 /* ---- arguments ---- */

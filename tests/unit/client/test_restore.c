@@ -171,6 +171,45 @@ CASE(restore, needs_its_own_handle_a_loaded_record_and_a_window)
     ground_down(&g);
 }
 
+/* ENOENT is cairn_load's word alone: it means "start fresh", which a trainer that does not fit the
+ * record must not. */
+CASE(restore, a_missing_entry_is_a_mismatch)
+{
+    static const uint64_t shape[] = { 3 };
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    struct cairn_record *r = loaded(&g, 3);
+    for (size_t i = 0; i < 4; i++) {
+        if (restores[i].kind == CAIRN_KIND_WEIGHTED) {
+            continue; /* does not take this record */
+        }
+        job_like(&other, &g.job);
+        (void)BOX_ADD(&other.model, "not there", 5, CAIRN_HAS_ID, CAIRN_F32, 1, shape, 1);
+        cr_assert_eq(restores[i].call(g.c, r, &other.t), -CAIRN_EMISMATCH, "%s", restores[i].name);
+        cr_assert_not_null(
+            strstr(cairn_error(g.c), "no entry 'not there'"), "%s", cairn_error(g.c));
+        cr_assert_str_eq(other.log, "Fg Fm");
+        job_fini(&other);
+    }
+    for (int i = 0; i < 3; i++) { /* whatever callback says it, in either pass */
+        job_like(&other, &g.job);
+        other.state.fit_rc = i == 0 ? -CAIRN_ENOENT : 0;
+        other.state.get_rc = i == 1 ? -CAIRN_ENOENT : 0;
+        other.retype_rc = i == 2 ? -CAIRN_ENOENT : 0;
+        other.params[0].dtype = CAIRN_F64;
+        cr_assert_eq(cairn_restore_with_dtypes(g.c, r, &other.t), -CAIRN_EMISMATCH, "%d", i);
+        job_fini(&other);
+    }
+    const struct cairn_reader *reader = NULL;
+    uint64_t value = 0;
+    cr_assert_eq(cairn_record_component(r, CAIRN_STATE, &reader), 0);
+    cr_assert_eq(cairn_get_u64(reader, "not there", &value), -CAIRN_ENOENT, "who probes is told");
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
 /* The whole of it: capture changes nothing, restore nothing but what was recorded. */
 CASE(restore, captures_change_nothing)
 {
@@ -336,23 +375,112 @@ CASE(dtypes, are_captured_first_and_must_be_floating)
 CASE(dtypes, tied_parameters_have_one)
 {
     struct ground g;
+    static const uint64_t shape[] = { 64, 10 };
+    static const uint64_t bytes[] = { 500 };
+    const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;
     struct cairn_record *r = NULL;
     ground_up(&g);
     job_fill(&g.job, 1);
-    g.job.params[3] = (struct cairn_param){ .id = 7, .trainable = true, .dtype = CAIRN_F32 };
-    g.job.params[4] = (struct cairn_param){ .id = 7, .trainable = false, .dtype = CAIRN_F16 };
-    g.job.params[5] =
-        (struct cairn_param){ .id = UINT64_MAX, .trainable = true, .dtype = CAIRN_QFLOAT };
+    struct box *m = &g.job.model;
+    (void)BOX_ADD(m, "frozen alias", 7, CAIRN_HAS_ID, CAIRN_F16, 2, shape, 1);
+    box_add_opaque(m, "quantized", CAIRN_QFLOAT, bytes[0]);
+    m->tensors[m->count - 1]->entry.id = UINT64_MAX;
+    m->tensors[m->count - 1]->entry.flags = both;
+    (void)BOX_ADD(m, "zero", 0, both, CAIRN_FLEX32, 0, NULL, 1);
+    g.job.params[3] = g.job.params[0];
+    g.job.params[4] = (struct cairn_param){ 7, false, CAIRN_F16, 2, shape };
+    g.job.params[5] = (struct cairn_param){ UINT64_MAX, true, CAIRN_QFLOAT, 1, bytes };
     g.job.params[6] = (struct cairn_param){ .id = 0, .trainable = true, .dtype = CAIRN_FLEX32 };
     g.job.param_count = 7;
     cr_assert_eq(cairn_capture_with_dtypes(g.c, &g.job.t, &r), 0, "%s", cairn_error(g.c));
     struct cairn_boundary b;
     cr_assert_eq(cairn_record_info(r, &b), 0);
-    cr_assert_eq(b.entry_count, 11 + 6);
+    cr_assert_eq(b.entry_count, 14 + 6);
     r = cairn_record_free(r);
     g.job.params[3].dtype = CAIRN_BF16;
     cr_assert_eq(cairn_capture_with_dtypes(g.c, &g.job.t, &r), -CAIRN_EDTYPES);
     cr_assert_not_null(strstr(cairn_error(g.c), "parameter 7"), "%s", cairn_error(g.c));
+    ground_down(&g);
+}
+
+/* One thing after the other that is not as in the model. */
+static void spoil_params(struct job *j, int what)
+{
+    static const uint64_t shape[] = { 10, 64 };
+    struct cairn_param *p = j->params;
+    j->param_count = 3;
+    switch (what) {
+    case 0: /* one of the model is missing */
+        j->param_count = 2;
+        break;
+    case 1: /* one is not the model's */
+        p[3] = (struct cairn_param){ 70, true, CAIRN_F32, 2, shape };
+        j->param_count = 4;
+        break;
+    case 2:
+        p[2].trainable = true;
+        break;
+    case 3:
+        p[1].dtype = CAIRN_F16;
+        break;
+    case 4:
+        p[0].shape = shape;
+        break;
+    case 5:
+        p[0].rank = 1;
+        break;
+    case 6: /* tied, one of them with another shape */
+        p[3] = (struct cairn_param){ 7, true, CAIRN_F32, 2, shape };
+        j->param_count = 4;
+        break;
+    case 7:
+        p[0].shape = NULL;
+        break;
+    default:
+        p[0].rank = UINT32_MAX;
+    }
+}
+
+/* The record of dtypes is of the model that was captured with it, no more and no less. */
+CASE(dtypes, name_what_the_model_has)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    struct job *j = &g.job;
+    const struct cairn_param given[] = { j->params[0], j->params[1], j->params[2] };
+    for (int i = 0; i < 9; i++) {
+        memcpy(j->params, given, sizeof given);
+        spoil_params(j, i);
+        j->log[0] = '\0';
+        cr_assert_eq(cairn_capture_with_dtypes(g.c, &j->t, &r), -CAIRN_EDTYPES, "%d", i);
+        bool early = i >= 7; /* refused by itself; the others with the model beside it */
+        cr_assert_str_eq(j->log, early ? "Wm" : "Wm Pg Pm Po Ps Pu", "%d", i);
+        cr_assert_eq(cairn_capture(g.c, &j->t, &r), 0, "without dtypes nobody asks");
+        r = cairn_record_free(r);
+    }
+    memcpy(j->params, given, sizeof given);
+    spoil_params(j, 0);
+    cr_assert_eq(cairn_capture_with_dtypes(g.c, &j->t, &r), -CAIRN_EDTYPES);
+    cr_assert_not_null(strstr(cairn_error(g.c), "parameter 9"), "%s", cairn_error(g.c));
+    cr_assert_not_null(strstr(cairn_error(g.c), "'table'"), "%s", cairn_error(g.c));
+    ground_down(&g);
+}
+
+/* What has no id, and what is of no dtype that the record can name, is outside of it. */
+CASE(dtypes, leave_the_rest_of_the_model_alone)
+{
+    static const uint64_t shape[] = { 5 };
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    (void)BOX_ADD(&g.job.model, "running mean", 0, 0, CAIRN_F32, 1, shape, 1);
+    (void)BOX_ADD(&g.job.model, "steps", 71, CAIRN_HAS_ID, CAIRN_I64, 1, shape, 1);
+    (void)BOX_ADD(&g.job.model, "packed", 72, CAIRN_HAS_ID, CAIRN_F8_E4M3FN, 1, shape, 1);
+    cr_assert_eq(cairn_capture_with_dtypes(g.c, &g.job.t, &r), 0, "%s", cairn_error(g.c));
+    (void)cairn_record_free(r);
     ground_down(&g);
 }
 

@@ -1,5 +1,7 @@
 /* The table by which the example trainer describes itself: what it puts is all there is, and what
  * it gets back continues as if nothing had happened. */
+#include <stdio.h>
+
 #include "digits/describe.h"
 #include "fake_record.h"
 #include "support/case.h"
@@ -11,18 +13,28 @@ struct trainee {
 
 static struct data describe_data;
 
-static struct trainee *describe_start(enum sched_kind scheduler, size_t width, uint64_t seed)
+static struct trainee *describe_start_with(const struct job_config *config)
 {
-    const struct job_config config = { .width = width,
-                                       .microbatches_per_update = 4,
-                                       .rows_max = 16,
-                                       .seed = seed,
-                                       .scheduler = scheduler };
     struct trainee *t = calloc(1, sizeof *t);
     cr_assert_not_null(t);
-    cr_assert_eq(job_init(&t->job, &config, &describe_data), 0);
+    cr_assert_eq(job_init(&t->job, config, &describe_data), 0);
     describe(&t->description, &t->job);
     return t;
+}
+
+static struct job_config describe_config(enum sched_kind scheduler, size_t width, uint64_t seed)
+{
+    return (struct job_config){ .width = width,
+                                .microbatches_per_update = 4,
+                                .rows_max = 16,
+                                .seed = seed,
+                                .scheduler = scheduler };
+}
+
+static struct trainee *describe_start(enum sched_kind scheduler, size_t width, uint64_t seed)
+{
+    const struct job_config config = describe_config(scheduler, width, seed);
+    return describe_start_with(&config);
 }
 
 static void describe_end(struct trainee *t)
@@ -120,5 +132,51 @@ CASE(describe, another_width_does_not_fit)
     fake_free(r);
     describe_end(one);
     describe_end(wider);
+    data_fini(&describe_data);
+}
+
+/* The type of the state (the library compares it, and refuses another). */
+static void describe_state_type(const struct job_config *config, char ret[static 256])
+{
+    struct trainee *t = describe_start_with(config);
+    cr_assert_lt(strlen(t->description.trainer.state.type), 255);
+    (void)snprintf(ret, 256, "%s", t->description.trainer.state.type);
+    describe_end(t);
+}
+
+CASE(describe, another_configuration_is_another_type)
+{
+    struct job_config config = describe_config(SCHED_COSINE, 24, 1);
+    char type[256];
+    char other[256];
+    cr_assert_eq(data_load(&describe_data, DIGITS_CSV), 0);
+    describe_state_type(&config, type);
+    config.seed = 2;
+    describe_state_type(&config, other);
+    cr_assert_str_eq(type, other, "a seed has done its work");
+    config.microbatches_per_update = 5;
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "window");
+    config = describe_config(SCHED_COSINE, 24, 1);
+    config.rows_max = 17;
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "rows");
+    config = describe_config(SCHED_STEP, 24, 1);
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "period");
+    config = describe_config(SCHED_COSINE, 100, 1);
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "learning rate");
+    config = describe_config(SCHED_COSINE, 24, 1);
+    describe_data.labels[7] ^= 1;
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "a label");
+    describe_data.labels[7] ^= 1;
+    describe_data.rows--;
+    describe_state_type(&config, other);
+    cr_assert_str_neq(type, other, "a row less");
+    describe_data.rows++;
+    describe_state_type(&config, other);
+    cr_assert_str_eq(type, other);
     data_fini(&describe_data);
 }
