@@ -71,7 +71,7 @@ leg release gcc -DCMAKE_BUILD_TYPE=Release -DCAIRN_TEST_ROOMS='package'
 leg clang clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF \
     -DCAIRN_TEST_ROOMS='unit/proto;unit/daemon;unit/client;unit/examples'
 leg asan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='address,undefined' \
-    -DCAIRN_TEST_ROOMS='unit/proto;unit/daemon;unit/examples;meta'
+    -DCAIRN_TEST_ROOMS='unit/proto;unit/daemon;unit/client;unit/examples;integration;system;meta'
 leg tsan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='thread' \
     -DCAIRN_TEST_ROOMS='unit/daemon;meta'
 run
