@@ -13,6 +13,16 @@
 #endif
 #ifdef HAVE_LSAN
 int __lsan_do_recoverable_leak_check(void);
+int __lsan_is_turned_off(void);
+
+/* Criterion's runner, which runs none of our code, loses a few bytes of its own when cases end in
+ * another order than they began. A suppression by name would hide our leaks too, as the library is
+ * below every case on the stack: so the runner is not asked, and its workers, which it starts with
+ * this variable, are. */
+int __lsan_is_turned_off(void)
+{
+    return getenv("BXFI_MAP") == NULL;
+}
 #endif
 
 static int open_fd_count(void)
