@@ -8,13 +8,14 @@
 static void build_fini(struct capture *cap)
 {
     (void)pthread_mutex_lock(&cap->c->slot_lock);
-    cap->c->capture = NULL;
+    if (cap->c->capture == cap) {
+        cap->c->capture = NULL;
+    }
     (void)pthread_mutex_unlock(&cap->c->slot_lock);
     pack_fini(cap);
     free(cap->slots);
-    free(cap->params);
+    param_list_fini(&cap->params);
     cap->slots = NULL;
-    cap->params = NULL;
 }
 
 void capture_abort(struct capture *cap)
@@ -23,12 +24,10 @@ void capture_abort(struct capture *cap)
     cap->r = cairn_record_free(cap->r);
 }
 
-int capture_begin(struct cairn *c, struct capture *cap)
+int capture_new(struct cairn *c, struct capture *cap)
 {
-    if (c->capture != NULL) {
-        return err_set(&c->err, -CAIRN_EBUSY, "a capture on this handle is under way");
-    }
     *cap = (struct capture){ .c = c, .serial = ++c->capture_count };
+    param_list_init(&cap->params);
     cap->r = rec_new(c);
     if (cap->r == NULL || (cap->r->layout = layout_new()) == NULL) {
         cap->r = cairn_record_free(cap->r);
@@ -40,6 +39,17 @@ int capture_begin(struct cairn *c, struct capture *cap)
     }
     if (rc < 0) {
         capture_abort(cap);
+    }
+    return rc;
+}
+
+int capture_begin(struct cairn *c, struct capture *cap)
+{
+    if (c->capture != NULL) {
+        return err_set(&c->err, -CAIRN_EBUSY, "a capture on this handle is under way");
+    }
+    int rc = capture_new(c, cap);
+    if (rc < 0) {
         return rc;
     }
     (void)pthread_mutex_lock(&c->slot_lock);
@@ -117,16 +127,23 @@ int capture_collect(struct capture *cap,
     return rc < 0 ? err_wrap(&cap->c->err, rc, "capture %s", component_name(component)) : 0;
 }
 
+static void build_config(struct component_info *info, const uint8_t *config)
+{
+    info->has_config = config != NULL;
+    if (config != NULL) {
+        memcpy(info->config, config, sizeof info->config);
+    }
+}
+
 int capture_component(struct capture *cap,
                       enum component component,
-                      const char *type,
-                      int (*put)(void *self, struct cairn_writer *w),
-                      void *self)
+                      const struct component_put *put)
 {
     struct cairn_reader *reader = &cap->r->components[component];
-    int rc = build_type(cap, reader, type == NULL ? "" : type);
+    int rc = build_type(cap, reader, put->type == NULL ? "" : put->type);
+    build_config(&cap->r->infos[component], put->config);
     if (rc == 0) {
-        rc = build_collect(cap, reader, put, self);
+        rc = build_collect(cap, reader, put->put, put->self);
     }
     if (rc == 0) {
         rc = rec_sort(reader, &cap->c->err);

@@ -23,7 +23,8 @@ static int capture_components(struct capture *cap, const struct cairn_trainer *t
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof order / sizeof order[0]; i++) {
         const struct cairn_component *part = order[i].part;
-        rc = capture_component(cap, order[i].component, part->type, part->put, part->self);
+        const struct component_put put = { part->type, part->config, part->put, part->self };
+        rc = capture_component(cap, order[i].component, &put);
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 #define LIB_CAPTURE_H
 
 #include "lib/hash.h"
+#include "lib/param.h"
 #include "lib/rec.h"
 
 /* A shared chunk that is being filled: one for trainable entries, one for the others. */
@@ -39,20 +40,26 @@ struct capture {
     uint32_t slot_count, slot_room;
     bool *late; /* per chunk: digest it at the end */
     uint32_t late_room;
-    struct cairn_param
-        *params; /* of the trainer's walk, to be compared with the model (dtypes.c) */
-    uint64_t param_count, param_room;
+    struct param_list params; /* of the trainer's walk, to be compared with the model */
     int rc; /* the first failure of a put, also if the callback went on */
 };
 
 /* Start; c->capture is set until capture_end or capture_abort. Errors: EBUSY, ENOMEM. */
 int capture_begin(struct cairn *c, struct capture *cap);
+/* The same beside whatever capture the handle has under way: without slots. Errors: ENOMEM. */
+int capture_new(struct cairn *c, struct capture *cap);
+
+/* How a component comes into the record. */
+struct component_put {
+    const char *type;      /* NULL: "" */
+    const uint8_t *config; /* 16 bytes; NULL: none */
+    int (*put)(void *self, struct cairn_writer *w); /* NULL: an empty component */
+    void *self;
+};
 /* One component, in put order. Errors: what put returned; EEXIST, ... */
 int capture_component(struct capture *cap,
                       enum component component,
-                      const char *type,
-                      int (*put)(void *self, struct cairn_writer *w),
-                      void *self);
+                      const struct component_put *put);
 /* Only the first half of it: entries as they were put, neither sorted nor checked for doubles. */
 int capture_collect(struct capture *cap,
                     enum component component,
@@ -66,7 +73,7 @@ void capture_abort(struct capture *cap);
 /* ---- inside (pack.c, writer.c, slot.c) ---- */
 
 /* Put the bytes of an entry where they belong and digest them. Errors: ELIMIT, ENOMEM. */
-int pack_put(struct capture *cap, struct entry *e, const void *data);
+int pack_put(struct capture *cap, struct entry *e, struct source *from);
 /* Reserve the place of an entry whose bytes come later; *ret is in the region. */
 int pack_reserve(struct capture *cap, struct entry *e, void **ret);
 /* The component has ended: close its shared chunks, or take its values out of the region. */
@@ -80,6 +87,9 @@ void pack_fini(struct capture *cap);
 
 /* The plain form of a caller's tensor, still pointing to the caller's memory. Errors: EINVAL. */
 int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err);
+/* Check, keep and append a tensor; its bytes come from there.
+ * Errors: EINVAL, ELIMIT, ENOMEM; they fail the capture. */
+int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from);
 /* A put of this entry failed with rc (0: it did not): names it, and fails the capture. Returns rc.
  */
 int writer_fail(struct cairn_writer *w, int rc, const struct entry *e);

@@ -6,23 +6,9 @@
 #include "record/dtype.h"
 #include "record/rules.h"
 
-/* A walk that never says "end" must not hang the trainer. */
-#define DTYPES_MOST LIMIT_ENTRIES
-
-bool dtypes_allowed(uint64_t dtype)
-{
-    return dtype == CAIRN_F64 || dtype == CAIRN_F32 || dtype == CAIRN_FLEX32 ||
-           dtype == CAIRN_F16 || dtype == CAIRN_BF16 || dtype == CAIRN_QFLOAT;
-}
-
-static const char *dtypes_path(bool trainable)
-{
-    return trainable ? "trainable" : "frozen";
-}
-
 static struct entry dtypes_key(const struct cairn_param *p)
 {
-    return (struct entry){ .path = slice_str(dtypes_path(p->trainable)),
+    return (struct entry){ .path = slice_str(param_word(p->trainable)),
                            .id = p->id,
                            .flags = ENTRY_HAS_ID };
 }
@@ -33,31 +19,17 @@ int dtypes_wrong(struct err *err, const struct cairn_param *p, const char *what)
                    -CAIRN_EDTYPES,
                    "dtypes: parameter %llu (%s, %s) %s",
                    (unsigned long long)p->id,
-                   dtypes_path(p->trainable),
+                   param_word(p->trainable),
                    dtype_name(p->dtype),
                    what);
 }
 
-/* The next parameter of the trainer. 1: there is one; 0: the end. */
+/* A walk that failed, with what it was for. */
 static int
 dtypes_next(struct cairn *c, const struct cairn_trainer *t, uint64_t index, struct cairn_param *ret)
 {
-    if (index >= DTYPES_MOST) {
-        return err_set(&c->err, -CAIRN_ELIMIT, "dtypes: more than %u parameters", DTYPES_MOST);
-    }
-    *ret = (struct cairn_param){ 0 };
-    int rc = t->param(t->model.self, index, ret);
-    if (rc == -CAIRN_ENOENT) {
-        return 0;
-    }
-    if (rc != 0) {
-        return err_set(&c->err,
-                       rc < 0 ? rc : -CAIRN_EINVAL,
-                       "dtypes: the walk over the parameters returned %d at %llu",
-                       rc,
-                       (unsigned long long)index);
-    }
-    return 1;
+    int rc = param_next(c, t, index, ret);
+    return rc < 0 ? err_wrap(&c->err, rc, "dtypes") : rc;
 }
 
 /* ---- capture ---- */
@@ -67,32 +39,6 @@ struct dtypes_walk {
     const struct cairn_trainer *t;
 };
 
-/* What the walk says of it, for the comparison with the model that is captured later. */
-static int dtypes_keep(struct capture *cap, const struct cairn_param *p)
-{
-    struct cairn_param kept = *p;
-    if (p->rank > LIMIT_RANK || (p->rank > 0 && p->shape == NULL)) {
-        return dtypes_wrong(&cap->c->err, p, "has no shape, or too many dimensions");
-    }
-    if (cap->param_count == cap->param_room) {
-        uint64_t room = cap->param_room == 0 ? 16 : cap->param_room * 2;
-        struct cairn_param *params = realloc(cap->params, room * sizeof *params);
-        if (params == NULL) {
-            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a parameter");
-        }
-        cap->params = params;
-        cap->param_room = room;
-    }
-    if (p->rank > 0) {
-        kept.shape = rec_copy(cap->r, p->shape, p->rank * sizeof *p->shape);
-        if (kept.shape == NULL) {
-            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a parameter");
-        }
-    }
-    cap->params[cap->param_count++] = kept;
-    return 0;
-}
-
 static int
 dtypes_put_param(struct capture *cap, struct cairn_writer *w, const struct cairn_param *p)
 {
@@ -100,11 +46,14 @@ dtypes_put_param(struct capture *cap, struct cairn_writer *w, const struct cairn
     struct entry e = dtypes_key(p);
     e.kind = ENTRY_U64;
     e.value = slice_of(&dtype, sizeof dtype);
-    if (!dtypes_allowed(p->dtype)) {
+    if (!param_dtype_ok(p->dtype)) {
         return dtypes_wrong(&cap->c->err, p, "is not of a floating dtype");
     }
-    int rc = dtypes_keep(cap, p);
-    return rc < 0 ? rc : writer_scalar(w, &e);
+    int rc = param_list_add(&cap->params, p, -CAIRN_EDTYPES, &cap->c->err);
+    if (rc < 0) {
+        return err_wrap(&cap->c->err, rc, "dtypes");
+    }
+    return writer_scalar(w, &e);
 }
 
 static int dtypes_put(void *self, struct cairn_writer *w)
@@ -161,10 +110,6 @@ int dtypes_capture(struct capture *cap, const struct cairn_trainer *t)
 {
     struct dtypes_walk walk = { cap, t };
     struct cairn_reader *reader = &cap->r->components[COMPONENT_DTYPES];
-    if (t->param == NULL) {
-        return err_set(
-            &cap->c->err, -CAIRN_EINVAL, "capture with dtypes: the trainer has no param walk");
-    }
     int rc = capture_collect(cap, COMPONENT_DTYPES, dtypes_put, &walk);
     return rc < 0 ? rc : dtypes_merge(reader, &cap->c->err);
 }
@@ -184,7 +129,7 @@ static int dtypes_check_record(const struct cairn_reader *reader, struct err *er
                            "dtype record",
                            (unsigned long long)i);
         }
-        if (!dtypes_allowed(dtypes_value(e))) {
+        if (!param_dtype_ok(dtypes_value(e))) {
             struct cairn_param p = { .id = e->id,
                                      .trainable = trainable,
                                      .dtype = (uint32_t)dtypes_value(e) };
@@ -254,10 +199,6 @@ static int dtypes_fit_walk(struct cairn *c,
 int dtypes_fit(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)
 {
     const struct cairn_reader *reader = &r->components[COMPONENT_DTYPES];
-    if (t->param == NULL) {
-        return err_set(
-            &c->err, -CAIRN_EINVAL, "restore with dtypes: the trainer has no param walk");
-    }
     int rc = dtypes_check_record(reader, &c->err);
     if (rc < 0) {
         return rc;

@@ -11,25 +11,15 @@ static bool model_trainable(const struct entry *e)
     return (e->flags & ENTRY_TRAINABLE) != 0;
 }
 
-static int model_cmp(const void *a, const void *b)
-{
-    const struct cairn_param *x = a;
-    const struct cairn_param *y = b;
-    if (x->id != y->id) {
-        return x->id < y->id ? -1 : 1;
-    }
-    return (int)x->trainable - (int)y->trainable;
-}
-
 /* The first of the parameters, which are sorted, with the id and flag of this entry; or where it
  * would be. */
 static uint64_t model_first(const struct capture *cap, const struct cairn_param *key)
 {
     uint64_t low = 0;
-    uint64_t high = cap->param_count;
+    uint64_t high = cap->params.count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (model_cmp(&cap->params[middle], key) < 0) {
+        if (param_cmp(&cap->params.params[middle], key) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -44,18 +34,12 @@ static int model_wrong(struct err *err, const struct entry *e, const char *what)
                   -CAIRN_EDTYPES,
                   "dtypes: parameter %llu (%s, %s) of the model, '%.*s', %s",
                   (unsigned long long)e->id,
-                  model_trainable(e) ? "trainable" : "frozen",
+                  param_word(model_trainable(e)),
                   dtype_name(e->dtype),
                   cl_shown(e->path),
                   (const char *)e->path.data,
                   what);
     return err_at(err, COMPONENT_MODEL, e->path.data, e->path.bytes);
-}
-
-static bool model_same_shape(const struct cairn_param *p, const struct entry *e)
-{
-    return p->rank == e->rank &&
-           (p->rank == 0 || memcmp(p->shape, e->shape, p->rank * sizeof *p->shape) == 0);
 }
 
 /* Every entry of the model with this key, against every parameter with it: tied ones are several.
@@ -65,16 +49,16 @@ static int model_entry(const struct capture *cap, const struct entry *e, bool *m
     struct err *err = &cap->c->err;
     struct cairn_param key = { .id = e->id, .trainable = model_trainable(e) };
     uint64_t at = model_first(cap, &key);
-    if (at == cap->param_count || model_cmp(&cap->params[at], &key) != 0) {
-        return dtypes_allowed(e->dtype) ? model_wrong(err, e, "is not in the walk of the trainer")
+    if (at == cap->params.count || param_cmp(&cap->params.params[at], &key) != 0) {
+        return param_dtype_ok(e->dtype) ? model_wrong(err, e, "is not in the walk of the trainer")
                                         : 0;
     }
-    for (; at < cap->param_count && model_cmp(&cap->params[at], &key) == 0; at++) {
-        const struct cairn_param *p = &cap->params[at];
+    for (; at < cap->params.count && param_cmp(&cap->params.params[at], &key) == 0; at++) {
+        const struct cairn_param *p = &cap->params.params[at];
         if (p->dtype != e->dtype) {
             return model_wrong(err, e, "has another dtype in the walk of the trainer");
         }
-        if (!model_same_shape(p, e)) {
+        if (!shape_same(p->rank, p->shape, e->rank, e->shape)) {
             return model_wrong(err, e, "has another shape in the walk of the trainer");
         }
         met[at] = true;
@@ -84,10 +68,10 @@ static int model_entry(const struct capture *cap, const struct entry *e, bool *m
 
 static int model_unmet(const struct capture *cap, const bool *met)
 {
-    for (uint64_t i = 0; i < cap->param_count; i++) {
+    for (uint64_t i = 0; i < cap->params.count; i++) {
         if (!met[i]) {
             return dtypes_wrong(&cap->c->err,
-                                &cap->params[i],
+                                &cap->params.params[i],
                                 "was walked, but the model that was captured has no such tensor");
         }
     }
@@ -97,13 +81,13 @@ static int model_unmet(const struct capture *cap, const bool *met)
 int dtypes_check_model(const struct capture *cap)
 {
     const struct cairn_reader *model = &cap->r->components[COMPONENT_MODEL];
-    bool *met = calloc(cap->param_count + 1, sizeof *met);
+    bool *met = calloc(cap->params.count + 1, sizeof *met);
     int rc = 0;
     if (met == NULL) {
         return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory to compare dtypes");
     }
-    if (cap->param_count > 1) {
-        qsort(cap->params, cap->param_count, sizeof *cap->params, model_cmp);
+    if (cap->params.count > 1) {
+        qsort(cap->params.params, cap->params.count, sizeof(struct cairn_param), param_cmp);
     }
     for (uint64_t i = 0; rc == 0 && i < model->count; i++) {
         const struct entry *e = &model->entries[i];

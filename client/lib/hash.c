@@ -6,6 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "internal/container.h"
+
 /* Half a typical L2: larger blocks leave the cache before they are hashed. */
 #define HASH_BLOCK_BYTES (256u << 10)
 
@@ -52,13 +54,24 @@ struct digest hasher_end(const struct hasher *h)
     return ret;
 }
 
-void hasher_copy(struct hasher *a, struct hasher *b, void *dst, const void *src, size_t bytes)
+static void source_memory_take(struct source *s, void *dst, size_t bytes)
+{
+    struct source_memory *m = CONTAINER_OF(s, struct source_memory, source);
+    memcpy(dst, m->at, bytes);
+    m->at += bytes;
+}
+
+struct source_memory source_of(const void *data)
+{
+    return (struct source_memory){ .source = { source_memory_take }, .at = data };
+}
+
+void hasher_take(struct hasher *a, struct hasher *b, void *dst, struct source *from, size_t bytes)
 {
     uint8_t *to = dst;
-    const uint8_t *from = src;
     while (bytes > 0) {
         size_t block = bytes < HASH_BLOCK_BYTES ? bytes : HASH_BLOCK_BYTES;
-        memcpy(to, from, block);
+        from->take(from, to, block);
         if (a != NULL) {
             hasher_add(a, to, block);
         }
@@ -66,7 +79,6 @@ void hasher_copy(struct hasher *a, struct hasher *b, void *dst, const void *src,
             hasher_add(b, to, block);
         }
         to += block;
-        from += block;
         bytes -= block;
     }
 }

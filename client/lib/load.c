@@ -159,7 +159,8 @@ static int load_entry(struct cairn_record *r, struct cairn_reader *reader, const
     if (last != NULL && entry_cmp(reader->component, last, from) >= 0) {
         return load_bad_entry(r, reader, from, "it is out of order");
     }
-    if (rules_entry(reader->component, from, &why) < 0) {
+    if (rules_entry(reader->component, from, &why) < 0 ||
+        rules_precision(r->boundary.precision, from, &why) < 0) {
         return load_bad_entry(r, reader, from, why.msg);
     }
     if (from->bytes > 0 && from->value.bytes == 0 &&

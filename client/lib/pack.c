@@ -74,16 +74,15 @@ int pack_own_digest(struct capture *cap, struct entry *e)
     return 0;
 }
 
-static int pack_put_own(struct capture *cap, struct entry *e, const uint8_t *from)
+static int pack_put_own(struct capture *cap, struct entry *e, struct source *from)
 {
     for (uint32_t i = 0; i < pack_own_count(e); i++) {
         uint32_t index = e->first_chunk + i;
         struct chunk *chunk = &pack_chunk(cap, index)->chunk;
         hasher_start(cap->hash);
-        hasher_copy(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
+        hasher_take(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
         chunk->digest = hasher_end(cap->hash);
         pack_pad(cap, index);
-        from += chunk->bytes;
     }
     return pack_own_digest(cap, e);
 }
@@ -135,23 +134,24 @@ static struct pack *pack_open(struct capture *cap, const struct entry *e)
 }
 
 /* Small ones are hashed in one go, right after the copy; the others block by block. */
-static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, const void *from)
+static void
+pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, struct source *from)
 {
     struct pack *p = pack_open(cap, e);
     if (e->bytes <= (256u << 10)) {
-        memcpy(to, from, e->bytes);
+        from->take(from, to, e->bytes);
         e->digest = digest_bytes(to, e->bytes);
         hasher_add(p->hash, to, e->bytes);
     } else {
         hasher_start(cap->hash);
-        hasher_copy(cap->hash, p->hash, to, from, e->bytes);
+        hasher_take(cap->hash, p->hash, to, from, e->bytes);
         e->digest = hasher_end(cap->hash);
     }
 }
 
 /* ---- one entry, one component, the end ---- */
 
-int pack_put(struct capture *cap, struct entry *e, const void *data)
+int pack_put(struct capture *cap, struct entry *e, struct source *from)
 {
     uint8_t *to = NULL;
     if (e->bytes == 0) {
@@ -163,9 +163,9 @@ int pack_put(struct capture *cap, struct entry *e, const void *data)
         return rc;
     }
     if (e->bytes >= LIMIT_OWN_CHUNK_BYTES) {
-        return pack_put_own(cap, e, data);
+        return pack_put_own(cap, e, from);
     }
-    pack_put_shared(cap, e, to, data);
+    pack_put_shared(cap, e, to, from);
     return 0;
 }
 

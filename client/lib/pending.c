@@ -215,7 +215,10 @@ static int pending_give_back(struct cairn_pending *p, int rc)
     return err_wrap(&c->err, rc, "start a save");
 }
 
-int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending **ret)
+int pending_start(struct cairn *c,
+                  struct cairn_record **r,
+                  struct cairn_record *sent,
+                  struct cairn_pending **ret)
 {
     struct cairn_pending *p = calloc(1, sizeof *p);
     if (p == NULL) {
@@ -224,7 +227,7 @@ int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending
     pending_link(c, p);
     p->record = *r;
     p->starting = true;
-    p->upload = (struct upload){ .record = *r, .until = UPLOAD_SEALED };
+    p->upload = (struct upload){ .record = sent, .until = UPLOAD_SEALED };
     int rc = 0;
     do {
         rc = pending_start_once(p);

@@ -27,7 +27,10 @@ int pending_settle(struct cairn *c);
 /* The failure of a save that nobody was told of; 0: there is none. */
 int pending_tell(struct cairn *c);
 void pending_orphan_all(struct cairn *c);
-/* Send *r until it is sealed. Takes *r on success. */
-int pending_start(struct cairn *c, struct cairn_record **r, struct cairn_pending **ret);
+/* Send `sent`, which is *r or hangs on it, until it is sealed. Takes *r on success. */
+int pending_start(struct cairn *c,
+                  struct cairn_record **r,
+                  struct cairn_record *sent,
+                  struct cairn_pending **ret);
 
 #endif

@@ -1,10 +1,7 @@
 /* reader.c: what a component's fit and get callbacks call. Looking never talks to the daemon;
  * reading payload does (stream.c). */
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "lib/capture.h"
+#include "lib/describe.h"
 #include "record/digest.h"
 #include "record/dtype.h"
 
@@ -29,54 +26,12 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
 
 /* ---- tensors ---- */
 
-struct reader_text {
-    char text[200];
-    size_t bytes;
-};
-
-/* Append; what does not fit is left out. */
-ERR_PRINTF(2, 3) static void reader_say(struct reader_text *t, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int more = vsnprintf(t->text + t->bytes, sizeof t->text - t->bytes, format, args);
-    va_end(args);
-    t->bytes += more > 0 ? (size_t)more : 0;
-    t->bytes = t->bytes < sizeof t->text ? t->bytes : sizeof t->text - 1;
-}
-
-/* "F32 [64, 10] id 7 trainable" */
-static struct reader_text reader_describe(const struct entry *e)
-{
-    struct reader_text t = { .bytes = 0 };
-    if (e->kind != ENTRY_TENSOR) {
-        reader_say(&t, "%s", entry_kind_name(e->kind));
-        return t;
-    }
-    reader_say(&t, "%s [", dtype_name(e->dtype));
-    for (uint32_t i = 0; i < e->rank; i++) {
-        reader_say(&t, i == 0 ? "%" PRIu64 : ", %" PRIu64, e->shape[i]);
-    }
-    reader_say(&t, "]");
-    if (cairn_dtype_bits(e->dtype) == 0) {
-        reader_say(&t, " of %" PRIu64 " bytes", e->bytes);
-    }
-    if ((e->flags & ENTRY_HAS_ID) != 0) {
-        reader_say(&t, " id %" PRIu64, e->id);
-    }
-    if ((e->flags & ENTRY_TRAINABLE) != 0) {
-        reader_say(&t, " trainable");
-    }
-    return t;
-}
-
 static bool reader_fits(const struct entry *recorded, const struct entry *wanted)
 {
     return recorded->kind == wanted->kind && recorded->dtype == wanted->dtype &&
-           recorded->rank == wanted->rank && recorded->bytes == wanted->bytes &&
-           recorded->flags == wanted->flags && recorded->id == wanted->id &&
-           (wanted->rank == 0 ||
-            memcmp(recorded->shape, wanted->shape, wanted->rank * sizeof *wanted->shape) == 0);
+           recorded->bytes == wanted->bytes && recorded->flags == wanted->flags &&
+           recorded->id == wanted->id &&
+           shape_same(recorded->rank, recorded->shape, wanted->rank, wanted->shape);
 }
 
 static int reader_mismatch(const struct cairn_reader *r,
@@ -84,8 +39,10 @@ static int reader_mismatch(const struct cairn_reader *r,
                            const struct entry *wanted)
 {
     struct err *err = reader_err(r);
-    struct reader_text is = reader_describe(recorded);
-    struct reader_text want = reader_describe(wanted);
+    struct describe is = { .bytes = 0 };
+    struct describe want = { .bytes = 0 };
+    describe_entry(&is, recorded);
+    describe_entry(&want, wanted);
     (void)err_set(err,
                   -CAIRN_EMISMATCH,
                   "%s '%.*s': recorded %s, wanted %s",

@@ -61,6 +61,7 @@ struct cairn_record *cairn_record_free(struct cairn_record *r)
     if (r->c != NULL && r->c->stream.record == r && r->c->stream.active) {
         cl_drop(r->c);
     }
+    r->converted = cairn_record_free(r->converted);
     rec_unlink(r);
     r->layout = layout_free(r->layout);
     for (uint32_t i = 0; i < COMPONENT_NR; i++) {
@@ -194,6 +195,16 @@ void rec_close_infos(struct cairn_record *r)
 /* ---- what the public may ask --------------------------------------------------------------------
  */
 
+const struct component_info *rec_info(const struct cairn_record *r, enum component component)
+{
+    for (uint32_t i = 0; i < r->boundary.component_count; i++) {
+        if (r->boundary.components[i].component == component) {
+            return &r->boundary.components[i];
+        }
+    }
+    return NULL;
+}
+
 void rec_public(const struct boundary *b, struct cairn_boundary *ret)
 {
     *ret = (struct cairn_boundary){ .seq = b->seq,
@@ -262,17 +273,15 @@ int cairn_record_component_info(const struct cairn_record *r,
     if (r == NULL || ret == NULL) {
         return -CAIRN_EINVAL;
     }
-    for (uint32_t i = 0; i < r->boundary.component_count; i++) {
-        const struct component_info *info = &r->boundary.components[i];
-        if ((uint32_t)info->component == (uint32_t)component) {
-            *ret = (struct cairn_component_info){ .type = r->components[component].type,
-                                                  .entry_count = info->entry_count,
-                                                  .bytes = info->bytes,
-                                                  .chunk_count = info->chunk_count };
-            memcpy(ret->digest, info->digest.byte, sizeof ret->digest);
-            return 0;
-        }
+    const struct component_info *info = rec_info(r, (enum component)component);
+    if (info == NULL) {
+        return err_set(
+            cl_err(r->c), -CAIRN_ENOENT, "the record has no component %u", (unsigned)component);
     }
-    return err_set(
-        cl_err(r->c), -CAIRN_ENOENT, "the record has no component %u", (unsigned)component);
+    *ret = (struct cairn_component_info){ .type = r->components[component].type,
+                                          .entry_count = info->entry_count,
+                                          .bytes = info->bytes,
+                                          .chunk_count = info->chunk_count };
+    memcpy(ret->digest, info->digest.byte, sizeof ret->digest);
+    return 0;
 }

@@ -29,6 +29,7 @@ struct cairn_record {
     struct region *region;
     struct layout *layout; /* chunks, and where they lie in the region */
     bool has_save_id;
+    struct cairn_record *converted; /* the same in another precision (precision.c), or NULL */
 
     /* Loaded. */
     struct chunk *chunks;
@@ -47,6 +48,8 @@ int rec_sort(struct cairn_reader *component, struct err *err);
 int rec_sum(const struct cairn_reader *component, struct component_info *info, struct err *err);
 /* The infos of the components present, in order, into the boundary. */
 void rec_close_infos(struct cairn_record *r);
+/* The info of a component, once the infos are closed or loaded; NULL: the record does not have it. */
+const struct component_info *rec_info(const struct cairn_record *r, enum component component);
 void rec_public(const struct boundary *b, struct cairn_boundary *ret);
 
 #endif

@@ -1,22 +1,33 @@
 /* restore.c: one restore(kind); the public names are its faces.
  *
- * First everything looks (kind, types, gradients, model, optimizer, scheduler, state, dtypes,
- * window) and nothing changes; then the five components read, the dtypes are applied, and the
- * window is written, last. No step, no reset, no cast, no replay. */
+ * First everything looks and nothing changes; then the components read, the dtypes are applied, and
+ * the window is written, last. No step, no reset, no cast, no replay.
+ *
+ * The order is the seed's: gradients, model, optimizer, scheduler, state, dtypes, window; a
+ * model-state record begins with its model and its contract, which its gradients are then held
+ * against. */
 #include "internal/fault.h"
+#include "lib/members.h"
+#include "lib/odd.h"
 #include "lib/pending.h"
 #include "lib/training.h"
 
-/* Which restore accepts which kind of record; the numbers are sets of KIND_DTYPES, KIND_WEIGHTED.
- */
-static const bool restore_accepts[4][4] = {
-    [KIND_PLAIN] = { [KIND_PLAIN] = true,
-                     [KIND_DTYPES] = true,
-                     [KIND_WEIGHTED] = true,
-                     [KIND_DTYPES | KIND_WEIGHTED] = true },
-    [KIND_DTYPES] = { [KIND_DTYPES] = true, [KIND_DTYPES | KIND_WEIGHTED] = true },
-    [KIND_WEIGHTED] = { [KIND_WEIGHTED] = true },
-    [KIND_DTYPES | KIND_WEIGHTED] = { [KIND_DTYPES | KIND_WEIGHTED] = true },
+enum {
+    P = KIND_PLAIN,
+    D = KIND_DTYPES,
+    W = KIND_WEIGHTED,
+    M = KIND_MODEL_STATE,
+    RESTORE_KINDS = (D | W | M) + 1
+};
+
+/* Which restore (row) accepts which kind of record (column). */
+static const bool restore_accepts[RESTORE_KINDS][RESTORE_KINDS] = {
+    [P] = { [P] = true, [D] = true, [W] = true, [D | W] = true },
+    [D] = { [D] = true, [D | W] = true },
+    [W] = { [W] = true },
+    [D | W] = { [D | W] = true },
+    [M] = { [M] = true, [M | W] = true },
+    [M | W] = { [M | W] = true },
 };
 
 struct restore_step {
@@ -31,13 +42,14 @@ struct restore {
     const struct cairn_trainer *t;
     uint32_t kind;
     struct restore_step steps[RESTORE_STEPS]; /* in order */
+    struct contract recorded, live;           /* model state only */
     struct cairn_window window;
 };
 
 static int restore_check_kind(const struct restore *x)
 {
     uint32_t recorded = x->r->boundary.kind;
-    if (recorded < 4 && restore_accepts[x->kind][recorded]) {
+    if (recorded < RESTORE_KINDS && restore_accepts[x->kind][recorded]) {
         return 0;
     }
     return err_set(&x->c->err,
@@ -45,6 +57,11 @@ static int restore_check_kind(const struct restore *x)
                    "a record of kind %s cannot be restored as %s",
                    kind_name(recorded),
                    kind_name(x->kind));
+}
+
+static const struct cairn_reader *restore_reader(const struct restore *x, enum component component)
+{
+    return &x->r->components[component];
 }
 
 static int restore_check_type(const struct restore *x, const struct restore_step *step)
@@ -86,26 +103,110 @@ static int restore_ask(const struct restore *x,
     return err_wrap(err, rc, "%s %s", what, component_name(step->component));
 }
 
+/* ---- look ---- */
+
+static int restore_fit_step(struct restore *x, const struct restore_step *step)
+{
+    int rc = restore_check_type(x, step);
+    if (rc == 0) {
+        rc = odd_config(x->r, step->component, step->part, x->t, &x->c->err);
+    }
+    return rc < 0 ? rc : restore_ask(x, step, "fit", step->part->fit);
+}
+
+/* Model state: the model first, then that it is the one whose parameters were recorded. */
+static int restore_fit_contract(struct restore *x)
+{
+    int rc = contract_of_record(x->r, &x->recorded, &x->c->err);
+    if (rc == 0) {
+        rc = restore_fit_step(x, &x->steps[0]);
+    }
+    if (rc == 0) {
+        rc = contract_of_trainer(x->c, x->t, -CAIRN_EMISMATCH, &x->live);
+    }
+    return rc < 0 ? rc : contract_compare(&x->recorded, &x->live, &x->c->err);
+}
+
+static int restore_fit_components(struct restore *x)
+{
+    bool contract = (x->kind & KIND_MODEL_STATE) != 0;
+    int rc = contract ? restore_fit_contract(x) : 0;
+    for (int i = contract ? 1 : 0; rc == 0 && i < RESTORE_STEPS; i++) {
+        rc = restore_fit_step(x, &x->steps[i]);
+        if (rc == 0 && contract && x->steps[i].component == COMPONENT_GRADIENTS) {
+            rc = contract_check_gradients(&x->live,
+                                          restore_reader(x, COMPONENT_GRADIENTS),
+                                          -CAIRN_EMISMATCH,
+                                          &x->c->err);
+        }
+    }
+    return rc;
+}
+
+/* Gradients of another model: the weighted window has its own rules, a model state its contract. */
+static int restore_fit_members(struct restore *x)
+{
+    if ((x->kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) != 0 || x->t->foreign_gradients_ok) {
+        return 0;
+    }
+    return members_check(restore_reader(x, COMPONENT_GRADIENTS),
+                         restore_reader(x, COMPONENT_MODEL),
+                         -CAIRN_EMISMATCH,
+                         &x->c->err);
+}
+
+static int restore_fit_window(struct restore *x)
+{
+    if ((x->kind & KIND_WEIGHTED) == 0) {
+        return 0;
+    }
+    int rc = window_read(x->r, &x->window, &x->c->err);
+    return rc < 0 ? rc
+                  : window_check_gradients(&x->window,
+                                           restore_reader(x, COMPONENT_GRADIENTS),
+                                           restore_reader(x, COMPONENT_MODEL),
+                                           &x->c->err);
+}
+
 static int restore_fit(struct restore *x)
 {
     int rc = restore_check_kind(x);
-    for (int i = 0; rc == 0 && i < RESTORE_STEPS; i++) {
-        rc = restore_check_type(x, &x->steps[i]);
-        if (rc == 0) {
-            rc = restore_ask(x, &x->steps[i], "fit", x->steps[i].part->fit);
-        }
+    if (rc == 0) {
+        rc = restore_fit_components(x);
+    }
+    if (rc == 0) {
+        rc = restore_fit_members(x);
+    }
+    if (rc == 0) {
+        const struct contract *k = (x->kind & KIND_MODEL_STATE) != 0 ? &x->live : NULL;
+        rc = odd_optimizer(x->r, k, x->t, &x->c->err);
     }
     if (rc == 0 && (x->kind & KIND_DTYPES) != 0) {
         rc = dtypes_fit(x->c, x->r, x->t);
     }
-    if (rc == 0 && (x->kind & KIND_WEIGHTED) != 0) {
-        rc = window_read(x->r, &x->window, &x->c->err);
-        if (rc == 0) {
-            rc = window_check_gradients(&x->window,
-                                        &x->r->components[COMPONENT_GRADIENTS],
-                                        &x->r->components[COMPONENT_MODEL],
-                                        &x->c->err);
-        }
+    return rc < 0 ? rc : restore_fit_window(x);
+}
+
+/* ---- read ---- */
+
+/* What came out must be what was recorded: a model whose `get` made other parameters would train
+ * on as another one. */
+static int restore_recheck_contract(struct restore *x)
+{
+    contract_fini(&x->live);
+    int rc = contract_of_trainer(x->c, x->t, -CAIRN_EMISMATCH, &x->live);
+    if (rc == 0) {
+        rc = contract_compare(&x->recorded, &x->live, &x->c->err);
+    }
+    return rc < 0 ? err_wrap(&x->c->err, rc, "after the model was read") : 0;
+}
+
+static int restore_get_step(struct restore *x, const struct restore_step *step)
+{
+    fault_point("restore");
+    int rc = restore_ask(x, step, "get", step->part->get);
+    if (rc == 0 && (x->kind & KIND_MODEL_STATE) != 0 && step->component == COMPONENT_MODEL) {
+        rc = restore_recheck_contract(x);
     }
     return rc;
 }
@@ -114,8 +215,7 @@ static int restore_get(struct restore *x)
 {
     int rc = 0;
     for (int i = 0; rc == 0 && i < RESTORE_STEPS; i++) {
-        fault_point("restore");
-        rc = restore_ask(x, &x->steps[i], "get", x->steps[i].part->get);
+        rc = restore_get_step(x, &x->steps[i]);
     }
     if (rc == 0 && (x->kind & KIND_DTYPES) != 0) {
         rc = dtypes_apply(x->c, x->r, x->t);
@@ -125,6 +225,8 @@ static int restore_get(struct restore *x)
     }
     return rc;
 }
+
+/* ---- both ---- */
 
 /* A save that was started before ends, and what came of it is told, while nothing has changed yet.
  * A restore that has begun must not fail for it. */
@@ -151,7 +253,25 @@ static int restore_code(struct cairn *c, int rc)
 static int restore_both(struct restore *x)
 {
     int rc = restore_fit(x);
-    return rc < 0 ? rc : restore_get(x);
+    if (rc == 0) {
+        rc = restore_get(x);
+    }
+    contract_fini(&x->recorded);
+    contract_fini(&x->live);
+    return rc;
+}
+
+/* The seed's order: gradients, then model; of a model state the other way round. */
+static void restore_order(struct restore *x)
+{
+    const struct restore_step gradients = { COMPONENT_GRADIENTS, &x->t->accumulator };
+    const struct restore_step model = { COMPONENT_MODEL, &x->t->model };
+    bool model_first = (x->kind & KIND_MODEL_STATE) != 0;
+    x->steps[0] = model_first ? model : gradients;
+    x->steps[1] = model_first ? gradients : model;
+    x->steps[2] = (struct restore_step){ COMPONENT_OPTIMIZER, &x->t->optimizer };
+    x->steps[3] = (struct restore_step){ COMPONENT_SCHEDULER, &x->t->scheduler };
+    x->steps[4] = (struct restore_step){ COMPONENT_STATE, &x->t->state };
 }
 
 static int restore_run(struct cairn *c,
@@ -170,15 +290,8 @@ static int restore_run(struct cairn *c,
     if ((kind & KIND_WEIGHTED) != 0 && t->window == NULL) {
         return cl_invalid(c, "a weighted restore needs the trainer's window");
     }
-    struct restore x = { .c = c,
-                         .r = r,
-                         .t = t,
-                         .kind = kind,
-                         .steps = { { COMPONENT_GRADIENTS, &t->accumulator },
-                                    { COMPONENT_MODEL, &t->model },
-                                    { COMPONENT_OPTIMIZER, &t->optimizer },
-                                    { COMPONENT_SCHEDULER, &t->scheduler },
-                                    { COMPONENT_STATE, &t->state } } };
+    struct restore x = { .c = c, .r = r, .t = t, .kind = kind };
+    restore_order(&x);
     rc = restore_enter(c);
     return rc < 0 ? rc : restore_code(c, restore_both(&x));
 }
@@ -207,4 +320,18 @@ int cairn_restore_weighted_with_dtypes(struct cairn *c,
                                        const struct cairn_trainer *t)
 {
     return restore_run(c, r, t, KIND_DTYPES | KIND_WEIGHTED);
+}
+
+int cairn_model_state_restore(struct cairn *c,
+                              const struct cairn_record *r,
+                              const struct cairn_trainer *t)
+{
+    return restore_run(c, r, t, KIND_MODEL_STATE);
+}
+
+int cairn_model_state_restore_weighted(struct cairn *c,
+                                       const struct cairn_record *r,
+                                       const struct cairn_trainer *t)
+{
+    return restore_run(c, r, t, KIND_MODEL_STATE | KIND_WEIGHTED);
 }

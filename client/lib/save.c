@@ -6,7 +6,10 @@
 
 /* What every save checks first; a save that was started before ends before this one begins, so that
  * boundaries keep the order in which they were saved. */
-static int save_enter(struct cairn *c, struct cairn_record **r, const struct cairn_save_args *a)
+static int save_enter(struct cairn *c,
+                      struct cairn_record **r,
+                      const struct cairn_save_args *a,
+                      struct cairn_record **ret_sent)
 {
     int rc = cl_enter_run(c, a == NULL ? 0 : a->timeout_ms);
     if (rc < 0) {
@@ -22,7 +25,7 @@ static int save_enter(struct cairn *c, struct cairn_record **r, const struct cai
     if (rc == 0) {
         rc = pending_tell(c);
     }
-    return rc < 0 ? rc : upload_prepare(c, *r, a);
+    return rc < 0 ? rc : upload_prepare(c, *r, a, ret_sent);
 }
 
 int cairn_save(struct cairn *c,
@@ -30,11 +33,12 @@ int cairn_save(struct cairn *c,
                const struct cairn_save_args *a,
                struct cairn_boundary *ret)
 {
-    int rc = save_enter(c, r, a);
+    struct cairn_record *sent = NULL;
+    int rc = save_enter(c, r, a, &sent);
     if (rc < 0) {
         return rc;
     }
-    struct upload u = { .record = *r, .until = UPLOAD_COMMITTED };
+    struct upload u = { .record = sent, .until = UPLOAD_COMMITTED };
     rc = upload_run(c, &u);
     if (rc < 0) {
         return rc;
@@ -52,14 +56,15 @@ int cairn_save_start(struct cairn *c,
                      const struct cairn_save_args *a,
                      struct cairn_pending **ret)
 {
-    int rc = save_enter(c, r, a);
+    struct cairn_record *sent = NULL;
+    int rc = save_enter(c, r, a, &sent);
     if (rc == 0 && ret == NULL) {
         rc = cl_invalid(c, "a started save needs a place for what to wait for");
     }
     if (rc < 0) {
         return rc;
     }
-    return pending_start(c, r, ret);
+    return pending_start(c, r, sent, ret);
 }
 
 int cairn_save_find(struct cairn *c,

@@ -4,6 +4,7 @@
 
 #include "lib/training.h"
 #include "record/digest.h"
+#include "record/dtype.h"
 
 /* By id, trainable flag, and then in key order, so that the first path is the one named. */
 static int ties_cmp(const void *a, const void *b)
@@ -29,8 +30,7 @@ static const char *ties_differ(const struct entry *a, const struct entry *b)
     if (a->dtype != b->dtype) {
         return "dtypes";
     }
-    if (a->rank != b->rank ||
-        (a->rank > 0 && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) != 0)) {
+    if (!shape_same(a->rank, a->shape, b->rank, b->shape)) {
         return "shapes";
     }
     return digest_equal(&a->digest, &b->digest) ? NULL : "values";

@@ -12,8 +12,6 @@ int dtypes_capture(struct capture *cap, const struct cairn_trainer *t);
  * with the same dtypes and shapes. Entries without an id are outside of it. Errors: EDTYPES,
  * ENOMEM. */
 int dtypes_check_model(const struct capture *cap);
-/* May a parameter of this dtype be in a dtype record? */
-bool dtypes_allowed(uint64_t dtype);
 /* Says what is wrong with a parameter; returns -CAIRN_EDTYPES. */
 int dtypes_wrong(struct err *err, const struct cairn_param *p, const char *what);
 /* May the record's dtypes be applied to the trainer? Changes nothing. Errors: EDTYPES, the walk's.

@@ -10,6 +10,7 @@
 
 #include "internal/fault.h"
 #include "lib/call.h"
+#include "lib/precision.h"
 #include "record/digest.h"
 #include "record/rules.h"
 
@@ -55,20 +56,24 @@ static int upload_save_id(struct cairn *c, struct cairn_record *r, const uint8_t
     return 0;
 }
 
-int upload_prepare(struct cairn *c, struct cairn_record *r, const struct cairn_save_args *a)
+int upload_prepare(struct cairn *c,
+                   struct cairn_record *r,
+                   const struct cairn_save_args *a,
+                   struct cairn_record **ret)
 {
-    struct boundary *b = &r->boundary;
     int rc = upload_labels(c, r, a->labels);
     if (rc == 0) {
         rc = upload_save_id(c, r, a->save_id);
     }
-    if (rc < 0) {
-        return rc;
+    if (rc == 0) {
+        r->boundary.step = a->step;
+        rc = precision_apply(c, r, a, ret);
     }
-    b->step = a->step;
-    b->precision = (enum precision)a->precision;
-    b->root = digest_root(b, b->components, b->component_count);
-    rc = rules_begin(b, &c->err);
+    if (rc == 0) {
+        struct boundary *b = &(*ret)->boundary;
+        b->root = digest_root(b, b->components, b->component_count);
+        rc = rules_begin(b, &c->err);
+    }
     return rc < 0 ? err_wrap(&c->err, rc, "save") : 0;
 }
 

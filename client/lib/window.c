@@ -1,8 +1,8 @@
 /* window.c: the weighted accumulation window: loss scale, total weight, microbatches, and the dtype
  * in which pending gradients are summed. Nothing here computes with them: they travel as bits. */
 #include <math.h>
-#include <stdlib.h>
 
+#include "lib/members.h"
 #include "lib/training.h"
 #include "record/dtype.h"
 
@@ -43,109 +43,26 @@ int window_check(const struct cairn_window *w, struct err *err)
                    (unsigned long long)w->microbatches);
 }
 
-static bool window_quantized(const struct entry *e)
-{
-    const struct dtype *dtype = dtype_find(e->dtype);
-    return dtype == NULL || dtype->category == DTYPE_QUANT;
-}
-
-static bool window_same_shape(const struct entry *a, const struct entry *b)
-{
-    return a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
-}
-
-/* ---- gradients against the model ---- */
-
-struct window_ids {
-    const struct entry **entries; /* of the model, with an id, ascending by it */
-    size_t count;
-};
-
-static int window_id_cmp(const void *a, const void *b)
-{
-    const struct entry *x = *(const struct entry *const *)a;
-    const struct entry *y = *(const struct entry *const *)b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static int window_ids_of(const struct cairn_reader *model, struct window_ids *ret, struct err *err)
-{
-    ret->count = 0;
-    ret->entries = calloc(model->count + 1, sizeof(struct entry *));
-    if (ret->entries == NULL) {
-        return err_set(err, -CAIRN_ENOMEM, "no memory to check the window");
-    }
-    for (uint64_t i = 0; i < model->count; i++) {
-        const struct entry *e = &model->entries[i];
-        if (e->kind == ENTRY_TENSOR && (e->flags & ENTRY_HAS_ID) != 0) {
-            ret->entries[ret->count++] = e;
-        }
-    }
-    qsort(ret->entries, ret->count, sizeof(struct entry *), window_id_cmp);
-    return 0;
-}
-
-static size_t window_first_of(const struct window_ids *ids, uint64_t id)
-{
-    size_t low = 0;
-    size_t high = ids->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ids->entries[middle]->id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* A tied parameter has several entries: one that fits is enough. */
-static const char *window_gradient_wrong(const struct window_ids *ids, const struct entry *g)
-{
-    size_t at = window_first_of(ids, g->id);
-    if ((g->flags & ENTRY_HAS_ID) == 0 || at == ids->count || ids->entries[at]->id != g->id) {
-        return "is not a parameter of the model";
-    }
-    if (window_quantized(g) || window_quantized(ids->entries[at])) {
-        return "is quantized";
-    }
-    for (; at < ids->count && ids->entries[at]->id == g->id; at++) {
-        if (window_same_shape(ids->entries[at], g)) {
-            return NULL;
-        }
-    }
-    return "has another shape than its parameter";
-}
-
 int window_check_gradients(const struct cairn_window *w,
                            const struct cairn_reader *gradients,
                            const struct cairn_reader *model,
                            struct err *err)
 {
-    struct window_ids ids;
-    int rc = window_ids_of(model, &ids, err);
+    struct members members;
+    int rc = members_of(model, &members, err);
     for (uint64_t i = 0; rc == 0 && i < gradients->count; i++) {
         const struct entry *g = &gradients->entries[i];
         if (g->kind != ENTRY_TENSOR) {
             continue;
         }
         const char *wrong = w->total_weight == 0 ? "is pending although total_weight is 0"
-                                                 : window_gradient_wrong(&ids, g);
+                                                 : members_wrong(&members, g);
         if (wrong != NULL) {
-            (void)err_set(err,
-                          -CAIRN_EWINDOW,
-                          "window: the gradient of parameter %llu ('%.*s') %s",
-                          (unsigned long long)g->id,
-                          cl_shown(g->path),
-                          (const char *)g->path.data,
-                          wrong);
-            rc = err_at(err, COMPONENT_GRADIENTS, g->path.data, g->path.bytes);
+            rc = members_refuse(err, -CAIRN_EWINDOW, g, wrong);
         }
     }
-    free(ids.entries);
-    return rc;
+    members_fini(&members);
+    return rc < 0 ? err_wrap(err, rc, "window") : 0;
 }
 
 /* ---- in a record ---- */
@@ -166,7 +83,8 @@ static int window_put(void *self, struct cairn_writer *w)
 int window_capture(struct capture *cap, const struct cairn_window *w)
 {
     struct cairn_window copy = *w;
-    return capture_component(cap, COMPONENT_WINDOW, NULL, window_put, &copy);
+    struct component_put put = { .put = window_put, .self = &copy };
+    return capture_component(cap, COMPONENT_WINDOW, &put);
 }
 
 int window_read(const struct cairn_record *r, struct cairn_window *ret, struct err *err)

@@ -117,6 +117,21 @@ static int writer_check_tensor(struct cairn_writer *w, struct entry *e)
     return rules_entry(w->component, e, &w->cap->c->err);
 }
 
+int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from)
+{
+    int rc = writer_check_tensor(w, e);
+    if (rc == 0) {
+        rc = writer_keep(w, e);
+    }
+    if (rc == 0) {
+        rc = pack_put(w->cap, e, from);
+    }
+    if (rc == 0) {
+        rc = writer_append(w, e);
+    }
+    return writer_fail(w, rc, e);
+}
+
 int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data)
 {
     struct entry entry = { 0 };
@@ -135,20 +150,12 @@ int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *d
                      (unsigned long long)entry.bytes);
         return writer_fail(w, rc, &entry);
     }
-    rc = writer_check_tensor(w, &entry);
-    if (rc == 0) {
-        rc = writer_check_bool(&entry, data, err);
+    rc = writer_check_bool(&entry, data, err);
+    if (rc < 0) {
+        return writer_fail(w, rc, &entry);
     }
-    if (rc == 0) {
-        rc = writer_keep(w, &entry);
-    }
-    if (rc == 0) {
-        rc = pack_put(w->cap, &entry, data);
-    }
-    if (rc == 0) {
-        rc = writer_append(w, &entry);
-    }
-    return writer_fail(w, rc, &entry);
+    struct source_memory from = source_of(data);
+    return writer_tensor(w, &entry, &from.source);
 }
 
 int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn_slot *ret)

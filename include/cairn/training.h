@@ -23,6 +23,10 @@ struct cairn_component {
     int (*fit)(void *self, const struct cairn_reader *r); /* restore, pass 1: look; NULL: accept */
     int (*get)(void *self,
                const struct cairn_reader *r); /* restore, pass 2; NULL: nothing to read */
+    /* Digest, 16 bytes of the caller's choice, of what the record does not carry and a continuation
+     * depends on: learning rate, betas, milestones, layer sizes. NULL: not told. A restore under
+     * another one warns, or is refused (warn, strict_config below). */
+    const uint8_t *config;
 };
 
 /* The weighted accumulation window. Rules: PROTOCOL.md, "Window". */
@@ -54,6 +58,20 @@ struct cairn_trainer {
     int (*param)(void *model, uint64_t index, struct cairn_param *ret);
     /* Give a parameter the storage dtype p->dtype, keeping its value. NULL: none may differ. */
     int (*retype)(void *model, const struct cairn_param *p);
+    /* Identity (16 bytes: a digest, a revision) of the frozen base that a model-state record leaves
+     * out, or NULL: there is none. A restore demands the same one. */
+    const uint8_t *base;
+    /* Plain captures and restores, with dtypes or without, refuse a gradient that belongs to no
+     * parameter of the model (by id; by path when it has none). True: carry it along, as the seed
+     * does. */
+    bool foreign_gradients_ok;
+    /* Refuse what is otherwise a warning: another config digest; optimizer state of a parameter
+     * that the model does not have. */
+    bool strict_config, strict_optimizer;
+    /* Told, in a sentence, what a capture or restore found odd and went on with. It lives for the
+     * call; NULL: nobody is told. Never called when strict. Do not call the library from it. */
+    void (*warn)(void *arg, const char *sentence);
+    void *warn_arg;
 };
 
 /* Capture a boundary into memory of the library (seed: capture, capture_with_dtypes,
@@ -98,6 +116,51 @@ CAIRN_API int cairn_restore_weighted(struct cairn *c,
 CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c,
                                                  const struct cairn_record *r,
                                                  const struct cairn_trainer *t);
+
+/* ---- model state ------------------------------------------------------------------------------
+ *
+ * A record whose model the caller chooses (seed: ModelStateTrainingRecord): an adapter without its
+ * frozen base, say. What it promises instead of a whole model is a contract (seed:
+ * TrainableParameterContract): id, dtype and shape of every trainable floating parameter, as the
+ * walk `param` tells them, so `param` is needed. Pending gradients must be those of trainable
+ * parameters, of their shapes, and not quantized, at capture and at restore. cairn_save and
+ * cairn_load serve these records too. There is no variant with dtypes: the contract has them. */
+
+/* Capture (seed: ModelStateTrainingRecord::capture, capture_weighted). Order: contract, gradients,
+ * model, optimizer, scheduler, state. Errors: as cairn_capture; EINVAL no walk, or tied parameters
+ * that differ, or a gradient that the contract does not allow.
+ * Ownership, Threads, Blocks: as cairn_capture. */
+CAIRN_API int cairn_model_state_capture(struct cairn *c,
+                                        const struct cairn_trainer *t,
+                                        struct cairn_record **ret);
+CAIRN_API int cairn_model_state_capture_weighted(struct cairn *c,
+                                                 const struct cairn_trainer *t,
+                                                 struct cairn_record **ret);
+
+/* Restore (seed: ModelStateTrainingRecord::restore, restore_weighted). Order, when looking and when
+ * reading: model, contract, gradients, optimizer, scheduler, state. The contract must be exactly
+ * that of the trainer's model, before and after the model was read. A weighted record may be
+ * restored without its window, not the other way round.
+ * Errors: as cairn_restore; EMISMATCH lists parameters that are missing, extra and changed, or says
+ * that the base differs; EVERSION a contract of a later version.
+ * Ownership, Threads, Blocks: as cairn_restore. */
+CAIRN_API int cairn_model_state_restore(struct cairn *c,
+                                        const struct cairn_record *r,
+                                        const struct cairn_trainer *t);
+CAIRN_API int cairn_model_state_restore_weighted(struct cairn *c,
+                                                 const struct cairn_record *r,
+                                                 const struct cairn_trainer *t);
+
+/* Would the boundary that `selector` names fit the trainer's model? Compares contracts, and reads
+ * no payload; a record that is no model state is compared by the parameters of its model.
+ * *ret_count, if not NULL, is how many trainable parameters were recorded, also on EMISMATCH.
+ * Errors: EMISMATCH lists parameters that are missing, extra and changed, eight of each; EINVAL no
+ * walk; as cairn_load.   Ownership: -.   Threads: one per handle.   Blocks: until the manifest is
+ * here. */
+CAIRN_API int cairn_contract_fit(struct cairn *c,
+                                 const char *selector,
+                                 const struct cairn_trainer *t,
+                                 uint64_t *ret_count);
 
 #ifdef __cplusplus
 }

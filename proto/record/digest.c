@@ -104,6 +104,19 @@ struct component_digest *component_digest_new(enum component component, struct s
     return d;
 }
 
+/* What an entry need not have comes last, each behind a tag that no length of a path can be, so that
+ * an entry without it has the bytes that it always had. */
+#define DIGEST_TAG(field) (0xf0000000u | (field))
+
+static void digest_optional(XXH3_state_t *state, const struct entry *e)
+{
+    uint8_t extra[4 + 4];
+    if (e->storage_dtype != 0) {
+        (void)digest_u32(digest_u32(extra, DIGEST_TAG(13)), e->storage_dtype);
+        digest_add(state, extra, sizeof extra);
+    }
+}
+
 void component_digest_entry(struct component_digest *d, const struct entry *e)
 {
     uint8_t fixed[4 + 8 + 4 + 4 + 4 + 8 * LIMIT_RANK + 8 + 16];
@@ -120,6 +133,7 @@ void component_digest_entry(struct component_digest *d, const struct entry *e)
     at = digest_put(at, e->digest.byte, sizeof e->digest.byte);
     digest_text(d->state, e->path);
     digest_add(d->state, fixed, (size_t)(at - fixed));
+    digest_optional(d->state, e);
     d->entry_count++;
 }
 
@@ -151,6 +165,11 @@ static void digest_component(XXH3_state_t *state, const struct component_info *i
     digest_add(state, head, sizeof head);
     digest_text(state, info->type);
     digest_add(state, tail, sizeof tail);
+    if (info->has_config) {
+        (void)digest_u32(head, DIGEST_TAG(8));
+        digest_add(state, head, sizeof head);
+        digest_add(state, info->config, sizeof info->config);
+    }
 }
 
 struct digest

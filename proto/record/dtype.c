@@ -99,6 +99,11 @@ bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *
     return !ckd_add_u64(whole, (elements % 8 * d->bits + 7) / 8, ret_bytes);
 }
 
+bool shape_same(uint32_t a_rank, const uint64_t *a, uint32_t b_rank, const uint64_t *b)
+{
+    return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
 uint32_t precision_dtype(enum precision precision, uint32_t storage_dtype)
 {
     static const struct {

@@ -38,6 +38,8 @@ bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements
  */
 bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes);
 
+bool shape_same(uint32_t a_rank, const uint64_t *a, uint32_t b_rank, const uint64_t *b);
+
 /* The type in which a precision stores the values of another: floats F32, F16 or F64, integers with
  * and without a sign I32, I16 or I64. The type itself under NATIVE, and always for bool, complex,
  * quantized, opaque and unknown ones. */

@@ -23,7 +23,8 @@ enum component {
         6, /* one u64 scalar per float parameter, id set, path "trainable"/"frozen" */
     COMPONENT_WINDOW =
         7, /* scalars: dtype u64, loss_scale f64, microbatches u64, total_weight f64 */
-    COMPONENT_CONTRACT = 8, /* kind MODEL_STATE, reserved */
+    COMPONENT_CONTRACT = 8, /* kind MODEL_STATE: version u64, maybe base (16 bytes), and one bytes
+                               scalar per trainable float parameter, id set, path "param" */
     COMPONENT_NR
 };
 
@@ -70,6 +71,7 @@ struct entry {
     uint32_t offset_bytes;
     struct slice value;
     struct digest digest; /* own chunks: of the chunk digests in order; else of the bytes */
+    uint32_t storage_dtype; /* what the trainer had, if a precision converted it to dtype; else 0 */
 };
 
 enum chunk_flag { CHUNK_TRAINABLE = 1, CHUNK_PACKED = 2 };
@@ -91,6 +93,8 @@ struct component_info {
     uint32_t chunk_count;
     uint32_t page_count;  /* manifest pages of <= 4096 entries */
     struct digest digest; /* canonical metadata: digest.h */
+    bool has_config;
+    uint8_t config[16]; /* digest of the trainer's configuration, opaque to everybody else */
 };
 
 struct label {

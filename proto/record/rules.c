@@ -162,16 +162,28 @@ static int rules_supported(const struct boundary *b, struct err *err)
                        b->world,
                        b->local_parts);
     }
-    if ((b->kind & KIND_MODEL_STATE) != 0) {
-        return err_set(err, -CAIRN_ENOTSUP, "kind %u: model state is not supported", b->kind);
+    return 0;
+}
+
+static int rules_kind(const struct boundary *b, struct err *err)
+{
+    uint32_t known = KIND_DTYPES | KIND_WEIGHTED | KIND_MODEL_STATE;
+    uint32_t both = KIND_DTYPES | KIND_MODEL_STATE;
+    if ((b->kind & ~known) != 0) {
+        return err_set(err, -CAIRN_EINVAL, "unknown kind %#x", b->kind);
     }
-    if (b->precision != PRECISION_NATIVE) {
-        return err_set(err,
-                       -CAIRN_ENOTSUP,
-                       "precision %s: only native is supported",
-                       precision_name((uint32_t)b->precision));
+    if ((b->kind & both) == both) {
+        return err_set(err, -CAIRN_EINVAL, "a model state has its dtypes in its contract");
     }
-    if (!b->exact) {
+    return 0;
+}
+
+static int rules_exact(const struct boundary *b, struct err *err)
+{
+    if ((uint32_t)b->precision > PRECISION_DOUBLE) {
+        return err_set(err, -CAIRN_EINVAL, "unknown precision %u", (unsigned)b->precision);
+    }
+    if (b->precision == PRECISION_NATIVE && !b->exact) {
         return err_set(err, -CAIRN_EINVAL, "a native record is exact");
     }
     return 0;
@@ -214,17 +226,15 @@ static int rules_sizes(const struct boundary *b, struct err *err)
 
 int rules_begin(const struct boundary *b, struct err *err)
 {
-    uint32_t known = KIND_DTYPES | KIND_WEIGHTED | KIND_MODEL_STATE;
-    if ((b->kind & ~known) != 0) {
-        return err_set(err, -CAIRN_EINVAL, "unknown kind %#x", b->kind);
-    }
     if (b->world == 0 || b->rank >= b->world) {
         return err_set(err, -CAIRN_EINVAL, "rank %u of world %u", b->rank, b->world);
     }
     if (b->seq != 0) {
         return err_set(err, -CAIRN_EINVAL, "the daemon gives the seq, not the client");
     }
-    int rc = rules_supported(b, err);
+    int rc = rules_kind(b, err);
+    rc = rc < 0 ? rc : rules_supported(b, err);
+    rc = rc < 0 ? rc : rules_exact(b, err);
     rc = rc < 0 ? rc : rules_sizes(b, err);
     return rc < 0 ? rc : rules_labels(b->labels, b->label_count, err);
 }

@@ -16,13 +16,16 @@ bool label_name_ok(struct slice name);
 int rules_labels(const struct label *labels, uint32_t count, struct err *err);
 
 /* Order of entries inside a component; 0 means the same key, which is an error there.
- * Model, scheduler, state and companions but DTYPES: by path. Optimizer, gradients, DTYPES: entries
+ * Model, scheduler, state and WINDOW: by path. Optimizer, gradients, DTYPES, CONTRACT: entries
  * without id first, then by id as unsigned number, then by path. */
 int entry_cmp(enum component component, const struct entry *a, const struct entry *b);
 
 /* One entry by itself: path, flags, kind, dtype known, rank, byte length == shape x dtype without
  * overflow, BOOL bytes, scalar sizes, inline value within limits, digest of an inline value. */
 int rules_entry(enum component component, const struct entry *e, struct err *err);
+
+/* Its dtype is the one in which a record of this precision holds what it was. Errors: EINVAL. */
+int rules_precision(enum precision precision, const struct entry *e, struct err *err);
 
 /* Where the entry claims to lie: chunks exist, belong to its component, have the same trainable
  * flag, are packed or not as the size says, are long enough; own chunks: lengths exactly
@@ -37,7 +40,7 @@ int rules_place(enum component component,
 int rules_chunk(const struct chunk *c, uint32_t index, struct err *err);
 
 /* BEGIN's boundary: limits, world == 1 && rank == 0 && local_parts == 1 (else ENOTSUP), kind known,
- * NATIVE only for now (else ENOTSUP), labels. */
+ * precision known, labels. */
 int rules_begin(const struct boundary *b, struct err *err);
 
 /* The companions that a kind must have: a bit per component that must be present. */

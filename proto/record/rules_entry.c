@@ -4,12 +4,12 @@
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "record/dtype.h"
-#include "record/rules.h"
+#include "record/rules_int.h"
 
 static bool rules_keyed_by_id(enum component component)
 {
     return component == COMPONENT_OPTIMIZER || component == COMPONENT_GRADIENTS ||
-           component == COMPONENT_DTYPES;
+           component == COMPONENT_DTYPES || component == COMPONENT_CONTRACT;
 }
 
 int entry_cmp(enum component component, const struct entry *a, const struct entry *b)
@@ -88,7 +88,7 @@ static int rules_scalar(const struct entry *e, struct err *err)
     static const uint64_t fixed[ENTRY_KIND_NR] = {
         [ENTRY_I64] = 8, [ENTRY_U64] = 8, [ENTRY_F64] = 8, [ENTRY_F32] = 4, [ENTRY_BOOL] = 1,
     };
-    if (e->dtype != 0 || e->rank != 0) {
+    if (e->dtype != 0 || e->rank != 0 || e->storage_dtype != 0) {
         return err_set(err, -CAIRN_EINVAL, "a scalar has no dtype and no shape");
     }
     if (e->value.bytes != e->bytes) {
@@ -152,69 +152,6 @@ static int rules_value(const struct entry *e, struct err *err)
     return 0;
 }
 
-static uint64_t rules_u64_of(const struct entry *e)
-{
-    const uint8_t *byte = e->value.data;
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) {
-        value = value << 8 | byte[i];
-    }
-    return value;
-}
-
-/* DTYPES: one storage dtype per floating parameter. */
-static int rules_dtypes(const struct entry *e, struct err *err)
-{
-    bool path_ok = slice_cmp(e->path, slice_str("trainable")) == 0 ||
-                   slice_cmp(e->path, slice_str("frozen")) == 0;
-    if (e->kind != ENTRY_U64 || (e->flags & ENTRY_HAS_ID) == 0 || !path_ok) {
-        return err_set(err,
-                       -CAIRN_EDTYPES,
-                       "a dtype record holds u64 entries with an id, named trainable or frozen");
-    }
-    uint64_t code = rules_u64_of(e);
-    const struct dtype *d = code > UINT32_MAX ? NULL : dtype_find((uint32_t)code);
-    if (d == NULL || (d->category != DTYPE_FLOAT && d->category != DTYPE_QUANT)) {
-        return err_set(err,
-                       -CAIRN_EDTYPES,
-                       "parameter %llu: %llu is no floating dtype",
-                       (unsigned long long)e->id,
-                       (unsigned long long)code);
-    }
-    return 0;
-}
-
-/* WINDOW: four scalars, by name. What their values may be is the library's business. */
-static int rules_window(const struct entry *e, struct err *err)
-{
-    static const struct {
-        const char *path;
-        enum entry_kind kind;
-    } fields[] = {
-        { "dtype", ENTRY_U64 },
-        { "loss_scale", ENTRY_F64 },
-        { "microbatches", ENTRY_U64 },
-        { "total_weight", ENTRY_F64 },
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (slice_cmp(e->path, slice_str(fields[i].path)) == 0 && e->kind == fields[i].kind) {
-            return 0;
-        }
-    }
-    return err_set(err,
-                   -CAIRN_EWINDOW,
-                   "a window holds dtype (u64), loss_scale (f64), microbatches (u64) and "
-                   "total_weight (f64)");
-}
-
-static int rules_companion(enum component component, const struct entry *e, struct err *err)
-{
-    if (component == COMPONENT_DTYPES) {
-        return rules_dtypes(e, err);
-    }
-    return component == COMPONENT_WINDOW ? rules_window(e, err) : 0;
-}
-
 int rules_entry(enum component component, const struct entry *e, struct err *err)
 {
     int rc = rules_key(e, err);
@@ -230,4 +167,22 @@ int rules_entry(enum component component, const struct entry *e, struct err *err
         (void)err_at(err, component, e->path.data, e->path.bytes);
     }
     return rc;
+}
+
+int rules_precision(enum precision precision, const struct entry *e, struct err *err)
+{
+    uint32_t storage = e->storage_dtype != 0 ? e->storage_dtype : e->dtype;
+    if (e->kind != ENTRY_TENSOR ||
+        (e->storage_dtype != e->dtype && precision_dtype(precision, storage) == e->dtype)) {
+        return 0;
+    }
+    (void)err_set(err,
+                  -CAIRN_EINVAL,
+                  "'%.*s' of storage dtype %s is %s in a record of %s precision",
+                  e->path.bytes > 100 ? 100 : (int)e->path.bytes,
+                  (const char *)e->path.data,
+                  dtype_name(storage),
+                  dtype_name(e->dtype),
+                  precision_name((uint32_t)precision));
+    return -CAIRN_EINVAL;
 }

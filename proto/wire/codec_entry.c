@@ -54,6 +54,7 @@ static int codec_entry_from(struct codec *c, const Cairn__Entry *pb, struct entr
     ret->id = pb->has_id ? pb->id : 0;
     ret->flags =
         (pb->has_id ? (uint32_t)ENTRY_HAS_ID : 0) | (pb->trainable ? (uint32_t)ENTRY_TRAINABLE : 0);
+    ret->storage_dtype = pb->has_storage_dtype ? (uint32_t)pb->storage_dtype : 0;
     return rc < 0 ? rc : codec_fixed(c, "digest", pb->digest, ret->digest.byte);
 }
 
@@ -105,6 +106,8 @@ static void codec_entry_to(const struct entry *from, Cairn__Entry *ret)
     ret->has_offset_bytes = !inside && from->offset_bytes != 0;
     ret->offset_bytes = from->offset_bytes;
     ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
+    ret->has_storage_dtype = from->storage_dtype != 0;
+    ret->storage_dtype = (Cairn__Dtype)from->storage_dtype;
 }
 
 void *codec_entries_to(struct bump *b, const union wire_msg *msg)
