@@ -15,6 +15,7 @@ static void build_fini(struct capture *cap)
     pack_fini(cap);
     free(cap->slots);
     param_list_fini(&cap->params);
+    contract_fini(&cap->contract);
     cap->slots = NULL;
 }
 
@@ -28,6 +29,7 @@ int capture_new(struct cairn *c, struct capture *cap)
 {
     *cap = (struct capture){ .c = c, .serial = ++c->capture_count };
     param_list_init(&cap->params);
+    contract_init(&cap->contract);
     cap->r = rec_new(c);
     if (cap->r == NULL || (cap->r->layout = layout_new()) == NULL) {
         cap->r = cairn_record_free(cap->r);

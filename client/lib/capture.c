@@ -1,13 +1,43 @@
 /* capture.c: one capture(kind); the public names are its faces.
  *
- * The order is fixed: dtypes (they may fail), the window's own rules, gradients (they may fail),
- * then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked, and there
+ * The order is fixed: the window's own rules, dtypes or contract (they may fail), gradients (they may
+ * fail), then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked, and there
  * is no record. */
+#include "lib/members.h"
+#include "lib/odd.h"
 #include "lib/training.h"
 
 static int capture_dtypes(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
 {
     return (kind & KIND_DTYPES) != 0 ? dtypes_capture(cap, t) : 0;
+}
+
+/* What the model promises, before anything of it is read. */
+static int capture_contract(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+{
+    return (kind & KIND_MODEL_STATE) != 0
+               ? contract_of_trainer(cap->c, t, -CAIRN_EINVAL, &cap->contract)
+               : 0;
+}
+
+static int capture_part(struct capture *cap,
+                        enum component component,
+                        const struct cairn_component *part)
+{
+    const struct component_put put = { part->type, part->config, part->put, part->self };
+    return capture_component(cap, component, &put);
+}
+
+static int capture_gradients(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+{
+    int rc = capture_part(cap, COMPONENT_GRADIENTS, &t->accumulator);
+    if (rc == 0 && (kind & KIND_MODEL_STATE) != 0) {
+        rc = contract_check_gradients(&cap->contract,
+                                      &cap->r->components[COMPONENT_GRADIENTS],
+                                      -CAIRN_EINVAL,
+                                      &cap->c->err);
+    }
+    return rc;
 }
 
 static int capture_components(struct capture *cap, const struct cairn_trainer *t)
@@ -16,15 +46,38 @@ static int capture_components(struct capture *cap, const struct cairn_trainer *t
         enum component component;
         const struct cairn_component *part;
     } order[] = {
-        { COMPONENT_GRADIENTS, &t->accumulator }, { COMPONENT_MODEL, &t->model },
-        { COMPONENT_OPTIMIZER, &t->optimizer },   { COMPONENT_SCHEDULER, &t->scheduler },
+        { COMPONENT_MODEL, &t->model },
+        { COMPONENT_OPTIMIZER, &t->optimizer },
+        { COMPONENT_SCHEDULER, &t->scheduler },
         { COMPONENT_STATE, &t->state },
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof order / sizeof order[0]; i++) {
-        const struct cairn_component *part = order[i].part;
-        const struct component_put put = { part->type, part->config, part->put, part->self };
-        rc = capture_component(cap, order[i].component, &put);
+        rc = capture_part(cap, order[i].component, order[i].part);
+    }
+    return rc;
+}
+
+/* Does what was captured belong together? Slots are full by now. */
+static int capture_judge(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+{
+    const struct cairn_reader *components = cap->r->components;
+    bool contract = (kind & KIND_MODEL_STATE) != 0;
+    int rc = 0;
+    if ((kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) == 0 && !t->foreign_gradients_ok) {
+        rc = members_check(&components[COMPONENT_GRADIENTS],
+                           &components[COMPONENT_MODEL],
+                           -CAIRN_EINVAL,
+                           &cap->c->err);
+    }
+    if (rc == 0) {
+        rc = ties_check(&components[COMPONENT_MODEL], &cap->c->err);
+    }
+    if (rc == 0) {
+        rc = odd_optimizer(cap->r, contract ? &cap->contract : NULL, t, &cap->c->err);
+    }
+    if (rc == 0 && contract) {
+        rc = contract_capture(cap, &cap->contract);
     }
     return rc;
 }
@@ -36,8 +89,9 @@ static int capture_window(struct capture *cap, const struct cairn_window *w, uin
     if ((kind & KIND_WEIGHTED) == 0) {
         return 0;
     }
-    int rc = window_check_gradients(
-        w, &components[COMPONENT_GRADIENTS], &components[COMPONENT_MODEL], &cap->c->err);
+    const struct cairn_reader *model =
+        (kind & KIND_MODEL_STATE) != 0 ? NULL : &components[COMPONENT_MODEL];
+    int rc = window_check_gradients(w, &components[COMPONENT_GRADIENTS], model, &cap->c->err);
     return rc < 0 ? rc : window_capture(cap, w);
 }
 
@@ -70,6 +124,12 @@ static int capture_fill(struct capture *cap,
 {
     int rc = capture_dtypes(cap, t, kind);
     if (rc == 0) {
+        rc = capture_contract(cap, t, kind);
+    }
+    if (rc == 0) {
+        rc = capture_gradients(cap, t, kind);
+    }
+    if (rc == 0) {
         rc = capture_components(cap, t);
     }
     if (rc == 0 && (kind & KIND_DTYPES) != 0) {
@@ -79,7 +139,7 @@ static int capture_fill(struct capture *cap,
         rc = slot_finish_all(cap);
     }
     if (rc == 0) {
-        rc = ties_check(&cap->r->components[COMPONENT_MODEL], &cap->c->err);
+        rc = capture_judge(cap, t, kind);
     }
     if (rc == 0) {
         rc = capture_window(cap, window, kind);
@@ -156,4 +216,18 @@ int cairn_capture_weighted_with_dtypes(struct cairn *c,
                                        struct cairn_record **ret)
 {
     return capture_run(c, t, KIND_DTYPES | KIND_WEIGHTED, ret);
+}
+
+int cairn_model_state_capture(struct cairn *c,
+                              const struct cairn_trainer *t,
+                              struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_MODEL_STATE, ret);
+}
+
+int cairn_model_state_capture_weighted(struct cairn *c,
+                                       const struct cairn_trainer *t,
+                                       struct cairn_record **ret)
+{
+    return capture_run(c, t, KIND_MODEL_STATE | KIND_WEIGHTED, ret);
 }

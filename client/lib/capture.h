@@ -2,8 +2,8 @@
 #ifndef LIB_CAPTURE_H
 #define LIB_CAPTURE_H
 
+#include "lib/contract.h"
 #include "lib/hash.h"
-#include "lib/param.h"
 #include "lib/rec.h"
 
 /* A shared chunk that is being filled: one for trainable entries, one for the others. */
@@ -41,6 +41,7 @@ struct capture {
     bool *late; /* per chunk: digest it at the end */
     uint32_t late_room;
     struct param_list params; /* of the trainer's walk, to be compared with the model */
+    struct contract contract; /* of a model state */
     int rc; /* the first failure of a put, also if the callback went on */
 };
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/capture.h"
 #include "lib/members.h"
 #include "record/dtype.h"
 
@@ -14,11 +15,10 @@ void contract_fini(struct contract *k)
     param_list_fini(&k->list);
 }
 
-static struct contract contract_empty(void)
+void contract_init(struct contract *k)
 {
-    struct contract k = { .trainable_count = 0 };
-    param_list_init(&k.list);
-    return k;
+    *k = (struct contract){ .trainable_count = 0 };
+    param_list_init(&k->list);
 }
 
 static int contract_tied(const struct cairn_param *a, int code, struct err *err)
@@ -91,7 +91,8 @@ int contract_of_trainer(struct cairn *c,
                         int code,
                         struct contract *ret)
 {
-    struct contract k = contract_empty();
+    struct contract k;
+    contract_init(&k);
     int rc = contract_walk(c, t, &k);
     if (rc == 0) {
         rc = contract_close(&k, code, &c->err);
@@ -222,7 +223,8 @@ static int contract_of_model(const struct cairn_reader *model, struct contract *
 int contract_of_record(const struct cairn_record *r, struct contract *ret, struct err *err)
 {
     const struct cairn_reader *reader = &r->components[COMPONENT_CONTRACT];
-    struct contract k = contract_empty();
+    struct contract k;
+    contract_init(&k);
     int rc = reader->present ? contract_read(reader, &k, err)
                              : contract_of_model(&r->components[COMPONENT_MODEL], &k, err);
     if (rc == 0) {

@@ -3,7 +3,10 @@
 #ifndef LIB_CONTRACT_H
 #define LIB_CONTRACT_H
 
-#include "lib/capture.h"
+#include "lib/param.h"
+#include "lib/rec.h"
+
+struct capture;
 
 #define CONTRACT_VERSION 1
 
@@ -23,6 +26,8 @@ int contract_of_trainer(struct cairn *c,
 /* What was recorded: the contract of a model-state record, else what its model says itself.
  * Errors: ECORRUPT not a contract; EVERSION; ENOMEM. */
 int contract_of_record(const struct cairn_record *r, struct contract *ret, struct err *err);
+/* One that holds nothing; *ret below need not be. */
+void contract_init(struct contract *k);
 void contract_fini(struct contract *k);
 
 /* Is it a parameter, trainable or frozen? */

@@ -1,4 +1,5 @@
 /* contract_fit.c: the question whether a restore would fit, asked before any payload moves. */
+#include "lib/call.h"
 #include "lib/contract.h"
 
 static int fit_compare(struct cairn *c,

@@ -91,6 +91,7 @@ precision_convert(struct precision_walk *walk, struct cairn_writer *w, const str
     struct entry as = *e;
     as.dtype = precision_dtype(walk->precision, e->dtype);
     as.storage_dtype = e->dtype;
+    as.value = slice_of(NULL, 0);
     struct precision_source p = { .source = { precision_take },
                                   .from = e->dtype,
                                   .to = as.dtype,

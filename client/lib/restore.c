@@ -160,12 +160,12 @@ static int restore_fit_window(struct restore *x)
     if ((x->kind & KIND_WEIGHTED) == 0) {
         return 0;
     }
+    const struct cairn_reader *model =
+        (x->kind & KIND_MODEL_STATE) != 0 ? NULL : restore_reader(x, COMPONENT_MODEL);
     int rc = window_read(x->r, &x->window, &x->c->err);
     return rc < 0 ? rc
-                  : window_check_gradients(&x->window,
-                                           restore_reader(x, COMPONENT_GRADIENTS),
-                                           restore_reader(x, COMPONENT_MODEL),
-                                           &x->c->err);
+                  : window_check_gradients(
+                        &x->window, restore_reader(x, COMPONENT_GRADIENTS), model, &x->c->err);
 }
 
 static int restore_fit(struct restore *x)
@@ -291,6 +291,8 @@ static int restore_run(struct cairn *c,
         return cl_invalid(c, "a weighted restore needs the trainer's window");
     }
     struct restore x = { .c = c, .r = r, .t = t, .kind = kind };
+    contract_init(&x.recorded);
+    contract_init(&x.live);
     restore_order(&x);
     rc = restore_enter(c);
     return rc < 0 ? rc : restore_code(c, restore_both(&x));

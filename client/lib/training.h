@@ -23,7 +23,8 @@ int dtypes_apply(struct cairn *c, const struct cairn_record *r, const struct cai
 
 /* The window by itself. Errors: EWINDOW. */
 int window_check(const struct cairn_window *w, struct err *err);
-/* The window and the pending gradients and the model, of one record. Errors: EWINDOW. */
+/* The window and the pending gradients and the model, of one record; model NULL: a contract has
+ * judged the gradients. Errors: EWINDOW, ENOMEM. */
 int window_check_gradients(const struct cairn_window *w,
                            const struct cairn_reader *gradients,
                            const struct cairn_reader *model,

@@ -48,15 +48,19 @@ int window_check_gradients(const struct cairn_window *w,
                            const struct cairn_reader *model,
                            struct err *err)
 {
-    struct members members;
-    int rc = members_of(model, &members, err);
+    struct members members = { .count = 0 };
+    int rc = model == NULL ? 0 : members_of(model, &members, err);
     for (uint64_t i = 0; rc == 0 && i < gradients->count; i++) {
         const struct entry *g = &gradients->entries[i];
         if (g->kind != ENTRY_TENSOR) {
             continue;
         }
-        const char *wrong = w->total_weight == 0 ? "is pending although total_weight is 0"
-                                                 : members_wrong(&members, g);
+        const char *wrong = NULL;
+        if (w->total_weight == 0) {
+            wrong = "is pending although total_weight is 0";
+        } else if (model != NULL) {
+            wrong = members_wrong(&members, g);
+        }
         if (wrong != NULL) {
             rc = members_refuse(err, -CAIRN_EWINDOW, g, wrong);
         }

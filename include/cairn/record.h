@@ -125,8 +125,13 @@ struct cairn_slot {
 struct cairn_save_args {
     uint64_t step;          /* the trainer's; may repeat after a rollback */
     const uint8_t *save_id; /* 16 bytes; NULL: random */
-    uint32_t precision;     /* enum cairn_precision; others than CAIRN_NATIVE are ENOTSUP so far */
-    bool lossy_ok;          /* will allow a precision to change values; ignored so far */
+    /* enum cairn_precision, of the whole record: CAIRN_NATIVE saves every value as it is. FULL, HALF
+     * and DOUBLE save float tensors of all components as F32, F16, F64, and integer tensors as I32,
+     * I16, I64 (seed: the precision settings of a recorder), into a second region that lives until
+     * the record is freed. Untouched: scalars, bool, complex, quantized and opaque tensors, dtypes,
+     * window, contract. A target then asks cairn_get for the converted type; nothing casts. */
+    uint32_t precision;
+    bool lossy_ok; /* values may be rounded; then the boundary is not `exact` */
     /* "name=value", NULL-terminated; NULL: none. A number has a '.', whatever the locale. */
     const char *const *labels;
     int timeout_ms; /* until the durable acknowledgement; 0: the handle's */
@@ -259,7 +264,9 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
  * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
  * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
  * lost connection is remade and the save settled until the deadline passes.
- * Errors: EINVAL no captured record, or labels; ELIMIT; ENOTSUP; EACCES the run may not be written;
+ * Errors: EINVAL no captured record, labels, or precision; EPRECISION a value would change in that
+ * precision (names it, how many, the first), and lossy_ok is false; ERANGE an integer does not fit,
+ * always; ELIMIT; ENOTSUP; EACCES the run may not be written;
  * ENOSPC (needed and free bytes); ECONFLICT; EPRUNED it was committed, and removed since;
  * EPOISONED; EUNKNOWN; ESUPERSEDED; EBUSY; EIO; ETIMEDOUT; ECONN; what a save that was started
  * before has failed with, once.   Ownership: takes *r on success.   Threads: one per handle.

@@ -24,6 +24,10 @@ void ground_down(struct ground *g)
 int ground_capture(struct ground *g, uint32_t kind, struct cairn_record **ret)
 {
     switch (kind) {
+    case CAIRN_KIND_MODEL_STATE:
+        return cairn_model_state_capture(g->c, &g->job.t, ret);
+    case CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED:
+        return cairn_model_state_capture_weighted(g->c, &g->job.t, ret);
     case CAIRN_KIND_DTYPES:
         return cairn_capture_with_dtypes(g->c, &g->job.t, ret);
     case CAIRN_KIND_WEIGHTED:

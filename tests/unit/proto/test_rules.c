@@ -115,8 +115,10 @@ CASE(rules, begin)
     cr_assert_eq(rules_begin(&b, NULL), 0);
     b.kind = KIND_DTYPES | KIND_WEIGHTED;
     cr_assert_eq(rules_begin(&b, NULL), 0);
-    b.kind = KIND_MODEL_STATE;
-    rules_begin_refused(&b, -CAIRN_ENOTSUP, "model state");
+    b.kind = KIND_MODEL_STATE | KIND_WEIGHTED;
+    cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.kind = KIND_MODEL_STATE | KIND_DTYPES;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "contract");
     b.kind = 8;
     rules_begin_refused(&b, -CAIRN_EINVAL, "kind");
     b = sample_begin();
@@ -130,11 +132,12 @@ CASE(rules, begin)
     b.local_parts = 0;
     rules_begin_refused(&b, -CAIRN_ENOTSUP, "local parts");
     b = sample_begin();
-    b.precision = PRECISION_FULL;
-    rules_begin_refused(&b, -CAIRN_ENOTSUP, "full");
-    b = sample_begin();
     b.exact = false;
     rules_begin_refused(&b, -CAIRN_EINVAL, "exact");
+    b.precision = PRECISION_HALF;
+    cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.precision = (enum precision)4;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "precision");
     b = sample_begin();
     b.seq = 1;
     rules_begin_refused(&b, -CAIRN_EINVAL, "seq");
