@@ -1,8 +1,8 @@
 /* capture.c: one capture(kind); the public names are its faces.
  *
- * The order is fixed: the window's own rules, dtypes or contract (they may fail), gradients (they may
- * fail), then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked, and there
- * is no record. */
+ * The order is fixed: the window's own rules, dtypes or contract (they may fail), gradients (they
+ * may fail), then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked,
+ * and there is no record. */
 #include "lib/members.h"
 #include "lib/odd.h"
 #include "lib/training.h"
@@ -20,9 +20,8 @@ static int capture_contract(struct capture *cap, const struct cairn_trainer *t, 
                : 0;
 }
 
-static int capture_part(struct capture *cap,
-                        enum component component,
-                        const struct cairn_component *part)
+static int
+capture_part(struct capture *cap, enum component component, const struct cairn_component *part)
 {
     const struct component_put put = { part->type, part->config, part->put, part->self };
     return capture_component(cap, component, &put);
@@ -32,10 +31,8 @@ static int capture_gradients(struct capture *cap, const struct cairn_trainer *t,
 {
     int rc = capture_part(cap, COMPONENT_GRADIENTS, &t->accumulator);
     if (rc == 0 && (kind & KIND_MODEL_STATE) != 0) {
-        rc = contract_check_gradients(&cap->contract,
-                                      &cap->r->components[COMPONENT_GRADIENTS],
-                                      -CAIRN_EINVAL,
-                                      &cap->c->err);
+        rc = contract_check_gradients(
+            &cap->contract, &cap->r->components[COMPONENT_GRADIENTS], -CAIRN_EINVAL, &cap->c->err);
     }
     return rc;
 }

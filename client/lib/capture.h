@@ -42,7 +42,7 @@ struct capture {
     uint32_t late_room;
     struct param_list params; /* of the trainer's walk, to be compared with the model */
     struct contract contract; /* of a model state */
-    int rc; /* the first failure of a put, also if the callback went on */
+    int rc;                   /* the first failure of a put, also if the callback went on */
 };
 
 /* Start; c->capture is set until capture_end or capture_abort. Errors: EBUSY, ENOMEM. */
@@ -52,8 +52,8 @@ int capture_new(struct cairn *c, struct capture *cap);
 
 /* How a component comes into the record. */
 struct component_put {
-    const char *type;      /* NULL: "" */
-    const uint8_t *config; /* 16 bytes; NULL: none */
+    const char *type;                               /* NULL: "" */
+    const uint8_t *config;                          /* 16 bytes; NULL: none */
     int (*put)(void *self, struct cairn_writer *w); /* NULL: an empty component */
     void *self;
 };

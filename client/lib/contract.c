@@ -109,10 +109,9 @@ int contract_of_trainer(struct cairn *c,
 static int contract_put_param(struct cairn_writer *w, const struct cairn_param *p)
 {
     uint8_t value[CONTRACT_FIXED_BYTES + LIMIT_RANK * sizeof *p->shape];
-    struct entry e = { .path = slice_str(CONTRACT_PATH),
-                       .id = p->id,
-                       .flags = ENTRY_HAS_ID,
-                       .kind = ENTRY_BYTES };
+    struct entry e = {
+        .path = slice_str(CONTRACT_PATH), .id = p->id, .flags = ENTRY_HAS_ID, .kind = ENTRY_BYTES
+    };
     memcpy(value, &p->dtype, sizeof p->dtype);
     memcpy(value + sizeof p->dtype, &p->rank, sizeof p->rank);
     if (p->rank > 0) {
@@ -236,7 +235,8 @@ int contract_of_record(const struct cairn_record *r, struct contract *ret, struc
 /* ---- pending gradients ---- */
 
 /* The entry of the list with this id and flag; NULL: none. */
-static const struct cairn_param *contract_find(const struct contract *k, uint64_t id, bool trainable)
+static const struct cairn_param *
+contract_find(const struct contract *k, uint64_t id, bool trainable)
 {
     struct cairn_param key = { .id = id, .trainable = trainable };
     if (k->list.count == 0) {
@@ -263,8 +263,9 @@ static const char *contract_gradient_wrong(const struct contract *k, const struc
     if (g->dtype == CAIRN_QFLOAT || p->dtype == CAIRN_QFLOAT) {
         return "is quantized";
     }
-    return shape_same(g->rank, g->shape, p->rank, p->shape) ? NULL
-                                                            : "has another shape than its parameter";
+    return shape_same(g->rank, g->shape, p->rank, p->shape)
+               ? NULL
+               : "has another shape than its parameter";
 }
 
 int contract_check_gradients(const struct contract *k,

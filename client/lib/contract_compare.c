@@ -97,7 +97,8 @@ static void compare_say(const struct compare *x, char *text, size_t text_bytes)
     }
 }
 
-static int compare_base(const struct contract *recorded, const struct contract *live, struct err *err)
+static int
+compare_base(const struct contract *recorded, const struct contract *live, struct err *err)
 {
     if (recorded->has_base != live->has_base) {
         return err_set(err,

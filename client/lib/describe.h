@@ -10,7 +10,8 @@ struct describe {
     size_t bytes;
 };
 
-__attribute__((format(printf, 2, 3))) void describe_add(struct describe *d, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void
+describe_add(struct describe *d, const char *format, ...);
 /* "F32 [64, 10]" */
 void describe_type(struct describe *d, uint32_t dtype, uint32_t rank, const uint64_t *shape);
 /* "F32 [64, 10] id 7 trainable", or the kind of a scalar. */

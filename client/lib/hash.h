@@ -26,7 +26,6 @@ struct source_memory {
 struct source_memory source_of(const void *data);
 
 /* Take bytes, and add each to the hashers (either may be NULL) while it is still in the cache. */
-void hasher_take(
-    struct hasher *a, struct hasher *b, void *dst, struct source *from, size_t bytes);
+void hasher_take(struct hasher *a, struct hasher *b, void *dst, struct source *from, size_t bytes);
 
 #endif

@@ -7,7 +7,8 @@
 #include "lib/members.h"
 
 /* Tell, or refuse with the same words. */
-static int odd_end(const struct cairn_trainer *t, bool strict, const struct err *odd, struct err *err)
+static int
+odd_end(const struct cairn_trainer *t, bool strict, const struct err *odd, struct err *err)
 {
     if (strict) {
         *err = *odd;

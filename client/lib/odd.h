@@ -1,4 +1,5 @@
-/* odd.h: what a capture or restore finds odd: it warns, or refuses if the trainer asked for that. */
+/* odd.h: what a capture or restore finds odd: it warns, or refuses if the trainer asked for that.
+ */
 #ifndef LIB_ODD_H
 #define LIB_ODD_H
 

@@ -134,8 +134,7 @@ static struct pack *pack_open(struct capture *cap, const struct entry *e)
 }
 
 /* Small ones are hashed in one go, right after the copy; the others block by block. */
-static void
-pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, struct source *from)
+static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, struct source *from)
 {
     struct pack *p = pack_open(cap, e);
     if (e->bytes <= (256u << 10)) {

@@ -48,7 +48,8 @@ int rec_sort(struct cairn_reader *component, struct err *err);
 int rec_sum(const struct cairn_reader *component, struct component_info *info, struct err *err);
 /* The infos of the components present, in order, into the boundary. */
 void rec_close_infos(struct cairn_record *r);
-/* The info of a component, once the infos are closed or loaded; NULL: the record does not have it. */
+/* The info of a component, once the infos are closed or loaded; NULL: the record does not have it.
+ */
 const struct component_info *rec_info(const struct cairn_record *r, enum component component);
 void rec_public(const struct boundary *b, struct cairn_boundary *ret);
 

@@ -134,10 +134,8 @@ static int restore_fit_components(struct restore *x)
     for (int i = contract ? 1 : 0; rc == 0 && i < RESTORE_STEPS; i++) {
         rc = restore_fit_step(x, &x->steps[i]);
         if (rc == 0 && contract && x->steps[i].component == COMPONENT_GRADIENTS) {
-            rc = contract_check_gradients(&x->live,
-                                          restore_reader(x, COMPONENT_GRADIENTS),
-                                          -CAIRN_EMISMATCH,
-                                          &x->c->err);
+            rc = contract_check_gradients(
+                &x->live, restore_reader(x, COMPONENT_GRADIENTS), -CAIRN_EMISMATCH, &x->c->err);
         }
     }
     return rc;

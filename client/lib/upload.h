@@ -15,8 +15,9 @@ struct upload {
     uint32_t warnings;
 };
 
-/* Give the record what the caller chose: step, save id, labels, precision; compute the root. *ret is
- * what is to be sent: r, or what hangs on it. Errors: EINVAL, ENOTSUP, ENOMEM, EPRECISION, ERANGE. */
+/* Give the record what the caller chose: step, save id, labels, precision; compute the root. *ret
+ * is what is to be sent: r, or what hangs on it. Errors: EINVAL, ENOTSUP, ENOMEM, EPRECISION,
+ * ERANGE. */
 int upload_prepare(struct cairn *c,
                    struct cairn_record *r,
                    const struct cairn_save_args *a,

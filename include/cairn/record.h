@@ -125,11 +125,12 @@ struct cairn_slot {
 struct cairn_save_args {
     uint64_t step;          /* the trainer's; may repeat after a rollback */
     const uint8_t *save_id; /* 16 bytes; NULL: random */
-    /* enum cairn_precision, of the whole record: CAIRN_NATIVE saves every value as it is. FULL, HALF
-     * and DOUBLE save float tensors of all components as F32, F16, F64, and integer tensors as I32,
-     * I16, I64 (seed: the precision settings of a recorder), into a second region that lives until
-     * the record is freed. Untouched: scalars, bool, complex, quantized and opaque tensors, dtypes,
-     * window, contract. A target then asks cairn_get for the converted type; nothing casts. */
+    /* enum cairn_precision, of the whole record: CAIRN_NATIVE saves every value as it is. FULL,
+     * HALF and DOUBLE save float tensors of all components as F32, F16, F64, and integer tensors as
+     * I32, I16, I64 (seed: the precision settings of a recorder), into a second region that lives
+     * until the record is freed. Untouched: scalars, bool, complex, quantized and opaque tensors,
+     * dtypes, window, contract. A target then asks cairn_get for the converted type; nothing casts.
+     */
     uint32_t precision;
     bool lossy_ok; /* values may be rounded; then the boundary is not `exact` */
     /* "name=value", NULL-terminated; NULL: none. A number has a '.', whatever the locale. */

@@ -104,8 +104,8 @@ struct component_digest *component_digest_new(enum component component, struct s
     return d;
 }
 
-/* What an entry need not have comes last, each behind a tag that no length of a path can be, so that
- * an entry without it has the bytes that it always had. */
+/* What an entry need not have comes last, each behind a tag that no length of a path can be, so
+ * that an entry without it has the bytes that it always had. */
 #define DIGEST_TAG(field) (0xf0000000u | (field))
 
 static void digest_optional(XXH3_state_t *state, const struct entry *e)

@@ -70,7 +70,7 @@ struct entry {
     uint32_t first_chunk; /* index in the part, put order, from 0 */
     uint32_t offset_bytes;
     struct slice value;
-    struct digest digest; /* own chunks: of the chunk digests in order; else of the bytes */
+    struct digest digest;   /* own chunks: of the chunk digests in order; else of the bytes */
     uint32_t storage_dtype; /* what the trainer had, if a precision converted it to dtype; else 0 */
 };
 

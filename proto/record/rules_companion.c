@@ -65,8 +65,8 @@ static int rules_contract(const struct entry *e, struct err *err)
     uint8_t rank[4] = { 0 };
     if ((e->flags & ENTRY_HAS_ID) == 0) {
         bool version = slice_cmp(e->path, slice_str("version")) == 0 && e->kind == ENTRY_U64;
-        bool base = slice_cmp(e->path, slice_str("base")) == 0 && e->kind == ENTRY_BYTES &&
-                    e->bytes == 16;
+        bool base =
+            slice_cmp(e->path, slice_str("base")) == 0 && e->kind == ENTRY_BYTES && e->bytes == 16;
         return version || base ? 0
                                : err_set(err,
                                          -CAIRN_EINVAL,

@@ -189,10 +189,8 @@ CASE(model_state, R31_demands_the_base_it_was_recorded_over)
         const uint8_t *recorded, *live;
         const char *word; /* NULL: it fits */
     } cases[] = {
-        { base, base, NULL },
-        { base, elsewhere, "another base" },
-        { base, NULL, "names none" },
-        { NULL, base, "without a base" },
+        { base, base, NULL },         { base, elsewhere, "another base" },
+        { base, NULL, "names none" }, { NULL, base, "without a base" },
         { NULL, NULL, NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -235,10 +233,9 @@ static void spoil_gradients(struct job *j, int how)
     }
 }
 
-static const char *const gradient_words[] = { "is not that of a parameter",
-                                              "is that of a frozen parameter",
-                                              "has another shape",
-                                              "has no id" };
+static const char *const gradient_words[] = {
+    "is not that of a parameter", "is that of a frozen parameter", "has another shape", "has no id"
+};
 
 CASE(model_state, E13_E14_refuses_foreign_and_frozen_gradients_at_capture)
 {

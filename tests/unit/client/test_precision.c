@@ -28,8 +28,8 @@ static struct tensor *add(struct box *b, const char *path, uint32_t dtype, const
 }
 
 /* What a component of the newest boundary holds under a path, as raw bytes of this type. */
-static void read_as(
-    struct ground *g, enum cairn_component_id id, const char *path, uint32_t dtype, void *dst)
+static void
+read_as(struct ground *g, enum cairn_component_id id, const char *path, uint32_t dtype, void *dst)
 {
     struct cairn_record *r = NULL;
     const struct cairn_reader *reader = NULL;
@@ -130,8 +130,9 @@ CASE(precision, E7_an_integer_out_of_range_is_refused_also_when_lossy)
     struct tensor *t = add(&g.job.state, "rng", CAIRN_U64, u64);
     cr_assert_eq(ground_capture(&g, 0, &r), 0);
     cr_assert_eq(save_in(&g, &r, CAIRN_DOUBLE, true, NULL), -CAIRN_ERANGE);
-    cr_assert_not_null(strstr(cairn_error(g.c), "'rng': 1 of 4 integers do not fit I64, the first "
-                                                "at 2"),
+    cr_assert_not_null(strstr(cairn_error(g.c),
+                              "'rng': 1 of 4 integers do not fit I64, the first "
+                              "at 2"),
                        "%s",
                        cairn_error(g.c));
     cr_assert_eq(save_in(&g, &r, CAIRN_NATIVE, false, NULL), 0, "%s", cairn_error(g.c));

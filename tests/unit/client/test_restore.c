@@ -37,9 +37,9 @@ CASE(restore, R30_takes_the_kinds_of_the_matrix_and_no_other)
 {
     static const bool accepts[RESTORES][RESTORES] = {
         /* record: plain, dtypes, weighted, both, model state, weighted model state */
-        { true, true, true, true, false, false },     { false, true, false, true, false, false },
-        { false, false, true, false, false, false },  { false, false, false, true, false, false },
-        { false, false, false, false, true, true },   { false, false, false, false, false, true },
+        { true, true, true, true, false, false },    { false, true, false, true, false, false },
+        { false, false, true, false, false, false }, { false, false, false, true, false, false },
+        { false, false, false, false, true, true },  { false, false, false, false, false, true },
     };
     struct ground g;
     ground_up(&g);

@@ -52,7 +52,8 @@ CASE(save, refuses_wrong_arguments)
         int rc;
     } wrong[] = {
         { { .precision = 77 }, -CAIRN_EINVAL },
-        { { .labels = no_value }, -CAIRN_EINVAL },       { { .labels = twice }, -CAIRN_EINVAL },
+        { { .labels = no_value }, -CAIRN_EINVAL },
+        { { .labels = twice }, -CAIRN_EINVAL },
         { { .timeout_ms = -1 }, -CAIRN_EINVAL },
     };
     struct ground g;
