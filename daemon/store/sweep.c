@@ -74,11 +74,12 @@ static int sweep_by_chunk(struct txn *t, struct segment_list *l, bool *ret_all, 
     for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
         struct key key = key_chunk(l->files[i].id, 0);
         int found = row_seek(&c, &key, NULL);
+        struct key_parts parts;
         /* A row that does not match its digest is still a row of that segment. */
-        l->files[i].named = !l->files[i].temporary && (found == 0 || found == -CAIRN_ECORRUPT) &&
-                            get_be64(c.key.data) == l->files[i].id;
+        l->files[i].named = !l->files[i].temporary && row_stands(&c, found) &&
+                            key_parse(DB_CHUNK, c.key, &parts) && parts.segment == l->files[i].id;
         *ret_all = *ret_all && (l->files[i].named || l->files[i].temporary);
-        rc = found == 0 || found == -CAIRN_ENOENT || found == -CAIRN_ECORRUPT ? 0 : found;
+        rc = row_stands(&c, found) || found == -CAIRN_ENOENT ? 0 : found;
     }
     row_cursor_close(&c);
     return rc;

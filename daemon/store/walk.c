@@ -15,13 +15,13 @@ static int walk_stand(struct walk *w, int moved, uint64_t most, struct err *err)
     if (moved == -CAIRN_ENOENT) {
         return moved;
     }
-    if (moved < 0 && moved != -CAIRN_ECORRUPT) {
+    if (!row_stands(&w->c, moved)) {
         return walk_why(w, moved, err);
     }
     if (!key_parse(DB_BOUNDARY, w->c.key, &parts)) {
         return row_undecodable(DB_BOUNDARY, w->c.key, err);
     }
-    if (parts.seq > most) { /* LMDB itself could not move: it stands where it stood */
+    if (parts.seq > most) { /* a search led past it */
         return err_set(err, -CAIRN_ECORRUPT, "the rows of boundary are not in order");
     }
     w->seq = parts.seq;
@@ -41,7 +41,7 @@ int walk_open(struct walk *w, struct txn *t, uint64_t from, struct err *err)
     rc = row_seek(&w->c, &key, &w->why);
     if (rc == -CAIRN_ENOENT) {
         rc = row_last(&w->c, &w->why);
-    } else if ((rc == 0 || rc == -CAIRN_ECORRUPT) &&
+    } else if (row_stands(&w->c, rc) &&
                (!key_parse(DB_BOUNDARY, w->c.key, &parts) || parts.seq != from)) {
         rc = row_prev(&w->c, &w->why);
     }
