@@ -154,7 +154,7 @@ int run_sweep(struct st_run *run, struct err *err)
         return rc;
     }
     /* Damage in some row makes it uncertain what is named: then complete files stay. */
-    bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0;
+    bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0 && !run->newest_damaged;
     sweep_next_id(run, &l);
     sweep_unlink(run, &l, true);
     /* The ids are written down before a file goes, so that none is ever used again (on a full disk
