@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/rc.h"
+
 int fsck_say(struct fsck *f, const char *fmt, ...)
 {
     char text[640];
@@ -59,7 +61,8 @@ struct segment_file *fsck_segment(struct fsck *f, uint64_t id)
 
 int fsck_say_err(struct fsck *f, int rc, const struct err *why, struct err *err)
 {
-    return rc == -CAIRN_ENOMEM ? err_set(err, rc, "%s", why->msg) : fsck_say(f, "%s", why->msg);
+    return rc_is_trouble(rc) ? err_set(err, rc, "%s: %s", f->where, why->msg)
+                             : fsck_say(f, "%s", why->msg);
 }
 
 struct fsck_walk {
@@ -210,8 +213,10 @@ static int fsck_run(void *arg, uint32_t uid, const char *name, struct err *err)
         return rc;
     }
     (void)snprintf(f->where, sizeof f->where, "uid %" PRIu32 " run '%s'", uid, name);
-    if (run_attach(f->st, &claim, true, &f->run, &why) < 0) {
-        return fsck_say(f, "cannot be opened: %s", why.msg);
+    rc = run_attach(f->st, &claim, true, &f->run, &why);
+    if (rc < 0) {
+        (void)err_wrap(&why, rc, "cannot be opened");
+        return fsck_say_err(f, rc, &why, err);
     }
     rc = segment_list_read(f->run->segments_fd, &f->segments, err);
     rc = rc < 0 ? rc : fsck_boundaries(f, err);
@@ -244,8 +249,9 @@ static int fsck_catalogue_row(void *arg, const struct catalogue_seen *seen, stru
                         (const char *)seen->name.data,
                         seen->uid);
     }
-    if (run_attach(f->st, &claim, true, &run, &why) < 0) {
-        return 0; /* said where the run was looked at */
+    rc = run_attach(f->st, &claim, true, &run, &why);
+    if (rc < 0) { /* damage was said where the run was looked at */
+        return rc_is_trouble(rc) ? fsck_say_err(f, rc, &why, err) : 0;
     }
     bool ahead = seen->row.latest_seq > run->summary.latest_seq;
     (void)run_detach(run);

@@ -155,7 +155,9 @@ int st_save_state(struct st_run *run,
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* [any] Hold a boundary: one short read transaction copies row and extents out, segments are
- * opened. A segment that is deleted meanwhile lives until st_load_close. */
+ * opened. ECORRUPT: rows are damaged, or a segment is missing. EBUSY, ENOMEM, EACCES: no
+ * descriptor, memory or right to open a segment, which says nothing about it. A segment that is
+ * deleted meanwhile lives until st_load_close. */
 int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct err *err);
 const struct boundary *st_load_boundary(const struct st_load *load);
 uint32_t st_load_chunk_count(const struct st_load *load);
@@ -173,7 +175,8 @@ int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *e
 struct st_load *st_load_close(struct st_load *load);
 
 /* [any] Check one boundary completely: rows, counts, chunks, entries, components, root. Returns 0
- * also with findings, negative only when checking itself was impossible. */
+ * also with findings, negative only when checking itself was impossible: EBUSY, ENOMEM and EACCES
+ * of what could not be opened say so and what to do, and are never findings. */
 struct st_finding {
     uint64_t seq;
     uint32_t component;
