@@ -202,14 +202,15 @@ static void continue_with(const char *optim, const char *mode)
 }
 
 #define CONTINUE(number, optim, mode)                                                              \
-    CASE(continuation, number##_E21_##optim##_with_every_scheduler, .timeout = 120)                \
+    CASE(continuation, number##_E21_##optim##_##mode##_with_every_scheduler, .timeout = 120)       \
     {                                                                                              \
-        continue_with(#optim, mode);                                                               \
+        continue_with(#optim, #mode);                                                              \
     }
 
-CONTINUE(R32, sgd, "f32")
-CONTINUE(R30, adam, "plain")
-CONTINUE(R32, adamw, "f32")
-CONTINUE(R32, rmsprop, "f64")
-CONTINUE(R34, adagrad, "dtypes")
-CONTINUE(R32, lbfgs, "f64")
+CONTINUE(R32, sgd, f32)
+CONTINUE(R30, adam, plain)
+CONTINUE(R32, adamw, f32)
+CONTINUE(R35, adamw, mixed)
+CONTINUE(R32, rmsprop, f64)
+CONTINUE(R34, adagrad, dtypes)
+CONTINUE(R32, lbfgs, f64)
