@@ -241,9 +241,12 @@ static int catalogue_check_txn(struct txn *t, void *arg, struct err *err)
         return rc;
     }
     int at = row_seek(&c, NULL, &why);
-    while (rc == 0 && (at == 0 || at == -CAIRN_ECORRUPT)) {
+    while (rc == 0 && row_stands(&c, at)) {
         rc = catalogue_see(arg, &c, at, &why, err);
         at = row_next(&c, &why);
+    }
+    if (rc == 0 && at != -CAIRN_ENOENT) {
+        rc = catalogue_see(arg, &c, at, &why, err);
     }
     row_cursor_close(&c);
     return rc;

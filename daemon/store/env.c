@@ -25,7 +25,7 @@ static int env_reserve_lock(const char *dir, struct err *err)
     }
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, ENV_MODE);
     if (fd < 0) {
-        return err_errno(err, errno, "open '%s'", path);
+        return rc_open(err, errno, "open '%s'", path);
     }
     int rc = 0;
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, ENV_LOCK_BYTES) < 0 && errno != EOPNOTSUPP) {

@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "store/rc.h"
+
 #define FILE_MODE 0600
 #define PROBE_NAME "probe.tmp"
 
@@ -39,14 +41,14 @@ int file_create(
     struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
 {
     int fd = file_open_flags(f, mode->direct, dir_fd, name, O_RDWR | O_CREAT | O_EXCL);
-    return fd >= 0 ? 0 : err_errno(err, errno, "create '%s'", name);
+    return fd >= 0 ? 0 : rc_open(err, errno, "create '%s'", name);
 }
 
 int file_open(
     struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
 {
     int fd = file_open_flags(f, mode->direct, dir_fd, name, O_RDONLY);
-    return fd >= 0 ? 0 : err_errno(err, errno, "open '%s'", name);
+    return fd >= 0 ? 0 : rc_open(err, errno, "open '%s'", name);
 }
 
 void file_close(struct file *f)
@@ -101,7 +103,7 @@ int file_probe(int dir_fd, bool force_buffered, struct file_mode *ret, struct er
     }
     (void)unlinkat(dir_fd, PROBE_NAME, 0);
     if (file_open_flags(&f, true, dir_fd, PROBE_NAME, O_RDWR | O_CREAT | O_EXCL) < 0) {
-        return err_errno(err, errno, "create '%s'", PROBE_NAME);
+        return rc_open(err, errno, "create '%s'", PROBE_NAME);
     }
     int rc = 0;
     if (!f.direct) {
@@ -255,7 +257,7 @@ int file_open_dir(int at_fd, const char *name, int *ret_fd, struct err *err)
 {
     int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        return err_errno(err, errno, "open the directory '%s'", name);
+        return rc_open(err, errno, "open the directory '%s'", name);
     }
     *ret_fd = fd;
     return 0;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/rc.h"
+
 int fsck_say(struct fsck *f, const char *fmt, ...)
 {
     char text[640];
@@ -57,31 +59,50 @@ struct segment_file *fsck_segment(struct fsck *f, uint64_t id)
     return NULL;
 }
 
-int fsck_walk(struct fsck *f, struct txn *t, enum st_db db, fsck_row_fn *row, struct err *err)
+int fsck_say_err(struct fsck *f, int rc, const struct err *why, struct err *err)
 {
+    return rc_is_trouble(rc) ? err_set(err, rc, "%s: %s", f->where, why->msg)
+                             : fsck_say(f, "%s", why->msg);
+}
+
+struct fsck_walk {
+    struct fsck *f;
+    enum st_db db;
+    fsck_row_fn *row;
+};
+
+static int fsck_walk_txn(struct txn *t, void *arg, struct err *err)
+{
+    const struct fsck_walk *w = arg;
+    struct fsck *f = w->f;
+    const enum st_db db = w->db;
     struct row_cursor c;
     struct err why = { .code = 0 };
-    int rc = row_cursor_open(&c, t, db, err);
+    int rc = row_cursor_open(&c, t, db, &why);
     if (rc < 0) {
-        return rc;
+        return fsck_say_err(f, rc, &why, err);
     }
     int at = row_seek(&c, NULL, &why);
-    while (rc == 0 && (at == 0 || at == -CAIRN_ECORRUPT)) {
+    while (rc == 0 && row_stands(&c, at)) {
         struct key_parts parts;
         if (at < 0) {
             rc = fsck_say(f, "%s", why.msg);
         } else if (!key_parse(db, c.key, &parts)) {
             rc = fsck_say(f, "%s has a key of %zu bytes", key_db_name(db), c.key.bytes);
         } else {
-            rc = row(f, t, &parts, c.value, err);
+            rc = w->row(f, t, &parts, c.value, err);
         }
         at = row_next(&c, &why);
     }
     row_cursor_close(&c);
-    if (rc == 0 && at < 0 && at != -CAIRN_ENOENT) {
-        return fsck_say(f, "%s", why.msg);
-    }
-    return rc;
+    return rc == 0 && at != -CAIRN_ENOENT ? fsck_say_err(f, at, &why, err) : rc;
+}
+
+/* Each in a transaction of its own: LMDB refuses everything in one that has met a wrong page. */
+int fsck_walk(struct fsck *f, enum st_db db, fsck_row_fn *row, struct err *err)
+{
+    struct fsck_walk w = { f, db, row };
+    return env_read(&f->run->index, fsck_walk_txn, &w, err);
 }
 
 int fsck_need(struct fsck *f,
@@ -192,12 +213,14 @@ static int fsck_run(void *arg, uint32_t uid, const char *name, struct err *err)
         return rc;
     }
     (void)snprintf(f->where, sizeof f->where, "uid %" PRIu32 " run '%s'", uid, name);
-    if (run_attach(f->st, &claim, true, &f->run, &why) < 0) {
-        return fsck_say(f, "cannot be opened: %s", why.msg);
+    rc = run_attach(f->st, &claim, true, &f->run, &why);
+    if (rc < 0) {
+        (void)err_wrap(&why, rc, "cannot be opened");
+        return fsck_say_err(f, rc, &why, err);
     }
     rc = segment_list_read(f->run->segments_fd, &f->segments, err);
-    rc = rc < 0 ? rc : env_read(&f->run->index, fsck_boundaries, f, err);
-    rc = rc < 0 ? rc : env_read(&f->run->index, fsck_rows, f, err);
+    rc = rc < 0 ? rc : fsck_boundaries(f, err);
+    rc = rc < 0 ? rc : fsck_rows(f, err);
     rc = rc < 0 ? rc : env_read(&f->run->index, fsck_segments, f, err);
     rc = rc < 0 ? rc : fsck_summary(f);
     rc = rc < 0 ? rc : fsck_payload(f, err);
@@ -226,8 +249,9 @@ static int fsck_catalogue_row(void *arg, const struct catalogue_seen *seen, stru
                         (const char *)seen->name.data,
                         seen->uid);
     }
-    if (run_attach(f->st, &claim, true, &run, &why) < 0) {
-        return 0; /* said where the run was looked at */
+    rc = run_attach(f->st, &claim, true, &run, &why);
+    if (rc < 0) { /* damage was said where the run was looked at */
+        return rc_is_trouble(rc) ? fsck_say_err(f, rc, &why, err) : 0;
     }
     bool ahead = seen->row.latest_seq > run->summary.latest_seq;
     (void)run_detach(run);

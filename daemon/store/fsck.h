@@ -37,13 +37,16 @@ int fsck_say_leftover(struct fsck *f, const char *what, uint64_t segment);
 const struct fsck_boundary *fsck_find(const struct fsck *f, uint64_t seq); /* NULL: none */
 struct segment_file *fsck_segment(struct fsck *f, uint64_t id);            /* NULL: none */
 
+/* Say what a failure tells of the store. One that tells nothing of it (no memory) comes back. */
+int fsck_say_err(struct fsck *f, int rc, const struct err *why, struct err *err);
+
 /* Each sound row of a database; one that is not sound is said, and left out. */
 typedef int fsck_row_fn(struct fsck *f,
                         struct txn *t,
                         const struct key_parts *key,
                         struct slice value,
                         struct err *err);
-int fsck_walk(struct fsck *f, struct txn *t, enum st_db db, fsck_row_fn *row, struct err *err);
+int fsck_walk(struct fsck *f, enum st_db db, fsck_row_fn *row, struct err *err);
 /* Say so unless there is a sound row with this key. *ret_value may be NULL. */
 int fsck_need(struct fsck *f,
               struct txn *t,
@@ -52,9 +55,8 @@ int fsck_need(struct fsck *f,
               struct slice *ret_value,
               bool *ret_there);
 
-/* A txn_fn each; arg is the fsck. */
-int fsck_boundaries(struct txn *t, void *arg, struct err *err); /* fsck_bound.c */
-int fsck_rows(struct txn *t, void *arg, struct err *err);       /* fsck_rows.c */
-int fsck_segments(struct txn *t, void *arg, struct err *err);   /* fsck_segment.c */
+int fsck_boundaries(struct fsck *f, struct err *err);         /* fsck_bound.c */
+int fsck_rows(struct fsck *f, struct err *err);               /* fsck_rows.c */
+int fsck_segments(struct txn *t, void *arg, struct err *err); /* fsck_segment.c; arg: the fsck */
 
 #endif

@@ -176,7 +176,7 @@ out:
     return rc;
 }
 
-int fsck_boundaries(struct txn *t, void *arg, struct err *err)
+int fsck_boundaries(struct fsck *f, struct err *err)
 {
-    return fsck_walk(arg, t, DB_BOUNDARY, bound_row, err);
+    return fsck_walk(f, DB_BOUNDARY, bound_row, err);
 }

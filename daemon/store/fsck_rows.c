@@ -63,12 +63,13 @@ rows_chunk_used(struct fsck *f, struct txn *t, const struct key_parts *key, stru
     struct row_cursor c;
     struct key_parts ref;
     struct key from = key_ref(key->segment, key->index, 0);
-    int rc = row_cursor_open(&c, t, DB_REF, err);
+    struct err why = { .code = 0 };
+    int rc = row_cursor_open(&c, t, DB_REF, &why);
     if (rc < 0) {
-        return rc;
+        return fsck_say_err(f, rc, &why, err);
     }
     int at = row_seek(&c, &from, NULL);
-    bool used = (at == 0 || at == -CAIRN_ECORRUPT) && key_parse(DB_REF, c.key, &ref) &&
+    bool used = row_stands(&c, at) && key_parse(DB_REF, c.key, &ref) &&
                 ref.segment == key->segment && ref.index == key->index;
     row_cursor_close(&c);
     return used ? 0
@@ -215,7 +216,12 @@ static int rows_meta(
     return 0;
 }
 
-int fsck_rows(struct txn *t, void *arg, struct err *err)
+static int rows_count_refs(struct txn *t, void *arg, struct err *err)
+{
+    return row_count(t, DB_REF, arg, err);
+}
+
+int fsck_rows(struct fsck *f, struct err *err)
 {
     static const struct {
         enum st_db db;
@@ -227,13 +233,12 @@ int fsck_rows(struct txn *t, void *arg, struct err *err)
         { DB_SAVEID, rows_saveid }, { DB_LABEL, rows_named },
         { DB_PIN, rows_named },     { DB_MARK, rows_named },
     };
-    struct fsck *f = arg;
     uint64_t refs = 0;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof walks / sizeof walks[0]; i++) {
-        rc = fsck_walk(f, t, walks[i].db, walks[i].row, err);
+        rc = fsck_walk(f, walks[i].db, walks[i].row, err);
     }
-    rc = rc < 0 ? rc : row_count(t, DB_REF, &refs, err);
+    rc = rc < 0 ? rc : env_read(&f->run->index, rows_count_refs, &refs, err);
     if (rc == 0 && refs != f->ref_count) {
         rc = fsck_say(f,
                       "there are %" PRIu64 " rows of ref, boundaries use %" PRIu64 " chunks",

@@ -60,11 +60,8 @@ static int seg_file(struct fsck *f, struct txn *t, uint64_t id, struct err *err)
         rc = segment_rows(&r, seg_row, &s, &why);
         segment_reader_close(&r);
     }
-    if (rc == -CAIRN_ENOMEM) {
-        return err_set(err, rc, "%s", why.msg);
-    }
     if (rc < 0) {
-        return fsck_say(f, "%s", why.msg);
+        return fsck_say_err(f, rc, &why, err);
     }
     if (s.different > 0) {
         return fsck_say(f,

@@ -133,7 +133,7 @@ int run_confirm(struct st_run *run, struct err *err)
     struct err why = { .code = 0 };
     int rc = env_write(&run->index, &job, err);
     if (rc < 0 && (rc == -CAIRN_EUNKNOWN || env_sync(&run->index, &why) < 0)) {
-        if (run->summary.boundary_count > 0) {
+        if (run->newest.save.seq > 0) { /* of a damaged one nobody is told that it is saved */
             run_poison_unknown(run, run->newest.save_id, run->newest.rank, &run->newest.save);
         }
         run_poison(run);

@@ -8,6 +8,7 @@
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "store/row.h"
+#include "store/walk.h"
 
 struct load_open {
     struct st_load *load;
@@ -104,6 +105,7 @@ static int load_open_txn(struct txn *t, void *arg, struct err *err)
     struct st_load *l = o->load;
     const struct boundary *b = &l->row.boundary;
     int rc = row_get_boundary(t, o->seq, &l->bump, &l->row, err);
+    rc = rc == -CAIRN_ENOENT ? walk_missing(t, o->seq, err) : rc;
     rc = rc < 0 ? rc : load_tables(l, err);
     uint64_t chunks = 0;
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {

@@ -65,6 +65,14 @@ static int meta_put_summary(struct txn *t, const struct row_run *summary, struct
     return rc;
 }
 
+int meta_get_latest(struct txn *t, uint64_t *ret_seq, struct err *err)
+{
+    struct row_run summary = { .latest_seq = 0 };
+    int rc = meta_get_summary(t, &summary, err);
+    *ret_seq = summary.latest_seq;
+    return row_damage(rc, "meta", err);
+}
+
 int meta_get(struct txn *t, struct run_meta *ret, struct err *err)
 {
     *ret = (struct run_meta){ .format = 0 };

@@ -1,4 +1,6 @@
 /* Questions about boundaries: each is one short read transaction. */
+#include <inttypes.h>
+
 #include "store/store_int.h"
 #include "store/walk.h"
 
@@ -112,31 +114,58 @@ struct query_save {
     struct row_save save;
 };
 
+/* What was committed and is damaged since must not be taken for saved. */
+static int query_save_sound(struct txn *t, uint64_t seq, struct err *err)
+{
+    struct bump b;
+    struct row_boundary row;
+    int rc = row_get_boundary(t, seq, &b, &row, err);
+    bump_fini(&b);
+    rc = row_damage(rc, "lost", err);
+    return rc == -CAIRN_ECORRUPT
+               ? err_wrap(err,
+                          rc,
+                          "seq %" PRIu64 " has this save id and is damaged, save under a new one",
+                          seq)
+               : rc;
+}
+
+/* The key may be lost; its boundary would not be. One whose row is damaged too may be the one: then
+ * it is saved once more, which loses nothing, where no save at all would. */
+static int query_save_scan(struct txn *t, struct query_save *q, struct err *err)
+{
+    struct walk w;
+    int rc = walk_open(&w, t, UINT64_MAX, err);
+    while (rc == 0) {
+        struct bump b;
+        struct row_boundary row;
+        row_bump_init(&b, w.c.value.bytes);
+        rc = walk_row(&w, &b, &row, err);
+        if (rc == 0 && row.boundary.rank == q->rank &&
+            memcmp(row.boundary.save_id, q->save_id, sizeof row.boundary.save_id) == 0) {
+            q->save = (struct row_save){ .state = SAVE_COMMITTED,
+                                         .seq = row.boundary.seq,
+                                         .root = row.boundary.root };
+        }
+        bump_fini(&b);
+        if (q->save.state != SAVE_NONE || (rc < 0 && rc != -CAIRN_ECORRUPT)) {
+            break;
+        }
+        rc = walk_older(&w, err);
+    }
+    walk_close(&w);
+    return rc == -CAIRN_ENOENT ? 0 : rc;
+}
+
 static int query_save_txn(struct txn *t, void *arg, struct err *err)
 {
     struct query_save *q = arg;
-    struct selector sel = { .kind = SELECT_ID };
-    struct bump b;
-    struct row_boundary row;
-    uint64_t seq = 0;
     int rc = row_get_save(t, q->save_id, q->rank, &q->save, err);
-    if (rc != -CAIRN_ENOENT) {
-        return rc;
-    }
-    /* The key may be lost; its boundary would not be. */
-    memcpy(sel.id, q->save_id, sizeof sel.id);
-    rc = select_seq(t, &sel, &seq, err);
-    if (rc < 0) {
+    if (rc == -CAIRN_ENOENT) {
         q->save = (struct row_save){ .state = SAVE_NONE };
-        return rc == -CAIRN_ENOENT ? 0 : rc;
+        return query_save_scan(t, q, err);
     }
-    rc = row_get_boundary(t, seq, &b, &row, err);
-    if (rc == 0) {
-        q->save =
-            (struct row_save){ .state = SAVE_COMMITTED, .seq = seq, .root = row.boundary.root };
-    }
-    bump_fini(&b);
-    return rc;
+    return rc == 0 && q->save.state == SAVE_COMMITTED ? query_save_sound(t, q->save.seq, err) : rc;
 }
 
 int st_save_state(struct st_run *run,

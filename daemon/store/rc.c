@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include <lmdb.h>
@@ -52,9 +53,47 @@ int rc_lmdb(struct err *err, int rc, const char *fmt, ...)
         text[0] = '\0';
     }
     if (rc > 0) {
-        return err_errno(err, rc, "%s", text);
+        return rc_open(err, rc, "%s", text);
     }
     return err_set(err, rc_code(rc), "%s: %s", text, mdb_strerror(rc));
+}
+
+static const char *rc_advice(int errnum)
+{
+    switch (errnum) {
+    case EMFILE:
+        return ": too much is open at once, try again later or raise LimitNOFILE= of the daemon";
+    case ENFILE:
+        return ": too much is open on this machine, try again later or raise fs.file-max";
+    case ENOMEM:
+        return ": the machine is short of memory, free some and try again";
+    case EACCES:
+    case EPERM:
+        return ": the daemon's user must own what is in its data directory, see to that";
+    default:
+        return "";
+    }
+}
+
+int rc_open(struct err *err, int errnum, const char *fmt, ...)
+{
+    char text[384];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    int code = err_errno(err, errnum, "%s", n < 0 ? "" : text);
+    if (err != NULL) {
+        size_t used = strlen(err->msg);
+        (void)snprintf(err->msg + used, sizeof err->msg - used, "%s", rc_advice(errnum));
+    }
+    return code;
+}
+
+bool rc_is_trouble(int rc)
+{
+    return rc == -CAIRN_ENOMEM || rc == -CAIRN_EBUSY || rc == -CAIRN_EACCES ||
+           rc == -CAIRN_ENOSPC || rc == -CAIRN_ETIMEDOUT || rc == -CAIRN_ECANCELED;
 }
 
 bool rc_full_disk(int rc, int fd)

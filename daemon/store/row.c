@@ -135,6 +135,16 @@ void row_cursor_close(struct row_cursor *c)
     }
 }
 
+/* A tree with a wrong page in it may lead back to where the walk has been. */
+static bool row_disordered(struct slice before, struct slice after, MDB_cursor_op op)
+{
+    if (before.bytes == 0) {
+        return false;
+    }
+    return (op == MDB_NEXT && slice_cmp(after, before) <= 0) ||
+           (op == MDB_PREV && slice_cmp(after, before) >= 0);
+}
+
 static int row_move(struct row_cursor *c, const struct key *at, MDB_cursor_op op, struct err *err)
 {
     MDB_val k = at == NULL ? (MDB_val){ .mv_size = 0 } : row_val(key_slice(at));
@@ -143,11 +153,21 @@ static int row_move(struct row_cursor *c, const struct key *at, MDB_cursor_op op
     if (rc == MDB_NOTFOUND) {
         return -CAIRN_ENOENT;
     }
+    struct slice before = c->key;
+    c->key = slice_of(NULL, 0);
     if (rc != 0) {
         return rc_lmdb(err, rc, "walk the rows of %s", key_db_name(c->db));
     }
+    if (row_disordered(before, row_slice(&k), op)) {
+        return err_set(err, -CAIRN_ECORRUPT, "the rows of %s are not in order", key_db_name(c->db));
+    }
     c->key = row_slice(&k);
     return row_check(c->db, c->key, row_slice(&v), &c->value, err);
+}
+
+bool row_stands(const struct row_cursor *c, int moved)
+{
+    return moved == 0 || (moved == -CAIRN_ECORRUPT && c->key.bytes > 0);
 }
 
 int row_seek(struct row_cursor *c, const struct key *at, struct err *err)

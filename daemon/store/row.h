@@ -27,7 +27,9 @@ int row_del(struct txn *t, enum st_db db, const struct key *key, struct err *err
 int row_count(struct txn *t, enum st_db db, uint64_t *ret_count, struct err *err);
 
 /* Walk a database in key order. ENOENT is the end (err untouched). A row that fails its check is
- * ECORRUPT with `key` set, and the walk can go on behind it. */
+ * ECORRUPT with `key` set, and the walk can go on behind it. When the tree itself is damaged (LMDB
+ * cannot step, or steps to where the walk has been) it is ECORRUPT with an empty `key`, and the
+ * walk is over: LMDB would fail again for ever, or start anew. */
 struct row_cursor {
     struct txn *txn;
     enum st_db db;
@@ -42,6 +44,8 @@ int row_seek(struct row_cursor *c,
 int row_last(struct row_cursor *c, struct err *err);
 int row_next(struct row_cursor *c, struct err *err);
 int row_prev(struct row_cursor *c, struct err *err);
+/* After a move that returned `moved`: does it stand on a row, sound or damaged? */
+bool row_stands(const struct row_cursor *c, int moved);
 
 /* A bump that one row of `bytes` decodes into; the caller ends it. */
 void row_bump_init(struct bump *b, size_t bytes);

@@ -134,6 +134,12 @@ struct st_run *run_detach(struct st_run *run)
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
+/* Whose outcome is unknown if the opening's own commit fails: the newest. Damage to it does not
+ * close the run: the older ones are to be read, and it is safe to save. Its row says nothing that a
+ * save needs (seq, segment ids and sums are meta's, checked here and at the commit), its key or
+ * meta keeps its place, so the next seq is above it; its save id stays taken, and no file goes that
+ * it may name. Where LMDB itself cannot reach the newest row, no new one can be put beside it: that
+ * commit fails before it began, each time. */
 static int run_check_newest(struct txn *t, void *arg, struct err *err)
 {
     struct st_run *run = arg;
@@ -156,7 +162,8 @@ static int run_check_newest(struct txn *t, void *arg, struct err *err)
         run->newest.save = (struct row_save){ .seq = row.boundary.seq, .root = row.boundary.root };
     }
     bump_fini(&b);
-    return row_damage(rc, "newest boundary", err);
+    run->newest_damaged = rc == -CAIRN_ENOENT || rc == -CAIRN_ECORRUPT;
+    return run->newest_damaged ? 0 : rc;
 }
 
 static int run_prepare(struct st_run *run, struct err *err)

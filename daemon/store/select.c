@@ -1,6 +1,7 @@
 /* Which boundary a selector names. An index hit is checked against the row, an index miss against
  * a scan: a lost key never looks like "no such boundary". When a key says which boundary it is, but
- * its row is damaged, that boundary is the answer: whoever reads it gets ECORRUPT. */
+ * its row is damaged, or lost and the newest, that boundary is the answer: whoever reads it gets
+ * ECORRUPT. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -156,6 +157,7 @@ static int sel_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq,
     struct slice value;
     struct key key = key_boundary(sel->number);
     int rc = row_get(t, DB_BOUNDARY, &key, &value, err);
+    rc = rc == -CAIRN_ENOENT ? walk_missing(t, sel->number, err) : rc;
     if (rc == 0 || rc == -CAIRN_ECORRUPT) {
         *ret_seq = sel->number;
         return 0;

@@ -59,8 +59,9 @@ int st_run_drop(struct st *st, uint32_t uid, struct slice name, struct err *err)
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 /* Open; `create` makes it when missing, else ENOENT. Clears stale readers, sweeps segments that no
- * row names and temporary files, checks meta and the newest boundary row, and makes one synced
- * commit, so that what is visible is durable. ECORRUPT, EVERSION. A run that was poisoned is so
+ * row names and temporary files, checks meta, and makes one synced commit, so that what is visible
+ * is durable. ECORRUPT, EVERSION. A newest boundary whose row is damaged or lost keeps its place,
+ * as ECORRUPT; older ones can be read, and saves go on above it. A run that was poisoned is so
  * again, is left as it is, and its unknown save stays unknown. */
 int st_run_open(struct st *st,
                 uint32_t uid,
@@ -125,7 +126,7 @@ struct st_save *st_save_abort(struct st_save *save);
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* [any] The seq that a selector names. ENOENT, ECORRUPT. It may be that of a boundary whose row is
- * damaged: reading that one is ECORRUPT. */
+ * damaged, or of the newest when its row is lost: reading that one is ECORRUPT. */
 int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq, struct err *err);
 /* [any] Up to max boundaries from seq downwards, in the bump. Of those whose rows are damaged there
  * is the seq; both lists go downwards, and together they are all there is down to the last one. */
@@ -143,7 +144,8 @@ int st_list(struct st_run *run,
             struct err *err);
 /* [any] The newest seq below this one, whatever its row is like; 0: there is none. */
 int st_before(struct st_run *run, uint64_t seq, uint64_t *ret_seq, struct err *err);
-/* [any] What became of a save id: NONE, COMMITTED, PRUNED or UNKNOWN. */
+/* [any] What became of a save id: NONE, COMMITTED, PRUNED or UNKNOWN. ECORRUPT: it was committed,
+ * and the row of its boundary is damaged. */
 int st_save_state(struct st_run *run,
                   const uint8_t save_id[16],
                   uint32_t rank,
@@ -153,7 +155,9 @@ int st_save_state(struct st_run *run,
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* [any] Hold a boundary: one short read transaction copies row and extents out, segments are
- * opened. A segment that is deleted meanwhile lives until st_load_close. */
+ * opened. ECORRUPT: rows are damaged, or a segment is missing. EBUSY, ENOMEM, EACCES: no
+ * descriptor, memory or right to open a segment, which says nothing about it. A segment that is
+ * deleted meanwhile lives until st_load_close. */
 int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct err *err);
 const struct boundary *st_load_boundary(const struct st_load *load);
 uint32_t st_load_chunk_count(const struct st_load *load);
@@ -171,7 +175,8 @@ int st_load_read(struct st_load *load, uint32_t index, void *data, struct err *e
 struct st_load *st_load_close(struct st_load *load);
 
 /* [any] Check one boundary completely: rows, counts, chunks, entries, components, root. Returns 0
- * also with findings, negative only when checking itself was impossible. */
+ * also with findings, negative only when checking itself was impossible: EBUSY, ENOMEM and EACCES
+ * of what could not be opened say so and what to do, and are never findings. */
 struct st_finding {
     uint64_t seq;
     uint32_t component;

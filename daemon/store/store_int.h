@@ -66,7 +66,8 @@ struct st_run {
         uint8_t save_id[16];
         uint32_t rank;
         struct row_save save;
-    } newest;             /* boundary at the opening, if there is one */
+    } newest;             /* boundary at the opening, if there is one and it is sound */
+    bool newest_damaged;  /* whoever asks for it is told */
     pthread_mutex_t lock; /* guards what follows */
     struct row_run summary;
     uint64_t next_seq, next_segment;
@@ -174,6 +175,8 @@ struct run_meta {
 };
 int meta_get(struct txn *t, struct run_meta *ret, struct err *err);
 int meta_put(struct txn *t, const struct run_meta *m, struct err *err);
+/* The seq of the newest boundary, 0: there is none yet. A row without one is damage. */
+int meta_get_latest(struct txn *t, uint64_t *ret_seq, struct err *err);
 /* What a commit changes. */
 int meta_put_progress(struct txn *t,
                       uint64_t next_seq,

@@ -74,11 +74,12 @@ static int sweep_by_chunk(struct txn *t, struct segment_list *l, bool *ret_all, 
     for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
         struct key key = key_chunk(l->files[i].id, 0);
         int found = row_seek(&c, &key, NULL);
+        struct key_parts parts;
         /* A row that does not match its digest is still a row of that segment. */
-        l->files[i].named = !l->files[i].temporary && (found == 0 || found == -CAIRN_ECORRUPT) &&
-                            get_be64(c.key.data) == l->files[i].id;
+        l->files[i].named = !l->files[i].temporary && row_stands(&c, found) &&
+                            key_parse(DB_CHUNK, c.key, &parts) && parts.segment == l->files[i].id;
         *ret_all = *ret_all && (l->files[i].named || l->files[i].temporary);
-        rc = found == 0 || found == -CAIRN_ENOENT || found == -CAIRN_ECORRUPT ? 0 : found;
+        rc = row_stands(&c, found) || found == -CAIRN_ENOENT ? 0 : found;
     }
     row_cursor_close(&c);
     return rc;
@@ -153,7 +154,7 @@ int run_sweep(struct st_run *run, struct err *err)
         return rc;
     }
     /* Damage in some row makes it uncertain what is named: then complete files stay. */
-    bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0;
+    bool certain = env_read(&run->index, sweep_txn, &l, NULL) == 0 && !run->newest_damaged;
     sweep_next_id(run, &l);
     sweep_unlink(run, &l, true);
     /* The ids are written down before a file goes, so that none is ever used again (on a full disk

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/rc.h"
 #include "store/row.h"
 
 int verify_say(struct verify *v, enum component component, struct slice path, const char *text)
@@ -22,12 +23,12 @@ int verify_step(struct verify *v, struct err *err)
     return w->step == NULL ? 0 : w->step(w->arg, v->result, err);
 }
 
-int verify_say_err(struct verify *v, int rc, const struct err *err)
+int verify_say_err(struct verify *v, int rc, const struct err *why, struct err *err)
 {
-    if (rc == -CAIRN_ENOMEM) {
-        return rc;
+    if (rc_is_trouble(rc)) {
+        return err_set(err, rc, "%s", why->msg);
     }
-    return verify_say(v, (enum component)err->component, slice_str(err->path), err->msg);
+    return verify_say(v, (enum component)why->component, slice_str(why->path), why->msg);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -85,7 +86,7 @@ static int verify_page(struct verify *v,
     rc = rc < 0 ? rc : check_entries(&v->check, &entries, &why);
     if (rc < 0) {
         v->incomplete = true;
-        rc = verify_say_err(v, rc, &why);
+        rc = verify_say_err(v, rc, &why, err);
         bump_fini(&b);
         return rc;
     }
@@ -114,7 +115,7 @@ static int verify_component(struct verify *v, const struct component_info *info,
         struct err why = { .code = 0 };
         struct digest found = component_digest_end(d);
         if (check_digest(info, &found, &why) < 0) {
-            rc = verify_say_err(v, -CAIRN_ECORRUPT, &why);
+            rc = verify_say_err(v, -CAIRN_ECORRUPT, &why, err);
         }
     }
     v->incomplete = v->incomplete || before;
@@ -140,7 +141,7 @@ static int verify_rest(struct verify *v, struct err *err)
     return rc;
 }
 
-static int verify_end(struct verify *v)
+static int verify_end(struct verify *v, struct err *err)
 {
     const struct boundary *b = &v->load->row.boundary;
     struct err why = { .code = 0 };
@@ -148,7 +149,7 @@ static int verify_end(struct verify *v)
         return 0;
     }
     int rc = check_end(&v->check, b->components, b->component_count, &b->root, &why);
-    return rc < 0 ? verify_say_err(v, rc, &why) : 0;
+    return rc < 0 ? verify_say_err(v, rc, &why, err) : 0;
 }
 
 static int verify_load(struct verify *v, struct err *err)
@@ -162,13 +163,13 @@ static int verify_load(struct verify *v, struct err *err)
     }
     if (check_chunks(&v->check, 0, v->load->chunks, v->load->chunk_count, &why) < 0) {
         v->incomplete = true;
-        return verify_say_err(v, why.code, &why);
+        return verify_say_err(v, why.code, &why, err);
     }
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
         rc = verify_component(v, &b->components[i], err);
     }
     rc = rc < 0 ? rc : verify_rest(v, err);
-    return rc < 0 ? rc : verify_end(v);
+    return rc < 0 ? rc : verify_end(v, err);
 }
 
 int st_verify(struct st_run *run,
@@ -184,7 +185,7 @@ int st_verify(struct st_run *run,
     if (rc == -CAIRN_ENOENT) {
         return err_set(err, rc, "%s", why.msg);
     }
-    rc = rc < 0 ? verify_say_err(&v, rc, &why) : verify_load(&v, err);
+    rc = rc < 0 ? verify_say_err(&v, rc, &why, err) : verify_load(&v, err);
     free(v.states);
     free(v.buffer);
     free(v.items);

@@ -36,8 +36,8 @@ struct verify {
 int verify_say(struct verify *v, enum component component, struct slice path, const char *text);
 /* Say how far it is; negative: nobody wants the rest. */
 int verify_step(struct verify *v, struct err *err);
-/* The finding that an err tells; ENOMEM is none, and comes back. */
-int verify_say_err(struct verify *v, int rc, const struct err *err);
+/* The finding that `why` tells. Trouble of this process is none: it comes back, in err. */
+int verify_say_err(struct verify *v, int rc, const struct err *why, struct err *err);
 
 /* ---- verify_chunk.c ---- */
 /* Read a chunk into v->buffer (if it is not there) and, the first time, compare its digest. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "internal/fault.h"
+#include "store/rc.h"
 #include "store/verify.h"
 
 #define VERIFY_ITEMS 65536u
@@ -37,7 +38,7 @@ int verify_chunk(struct verify *v, uint32_t index, struct err *err)
     fault_point("verify_chunk");
     struct err why = { .code = 0 };
     rc = st_load_read(v->load, index, v->buffer, &why);
-    if (rc == -CAIRN_ENOMEM) {
+    if (rc_is_trouble(rc)) {
         return err_set(err, rc, "%s", why.msg);
     }
     if (rc < 0) {

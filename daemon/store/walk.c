@@ -1,5 +1,9 @@
 #include "store/walk.h"
 
+#include <inttypes.h>
+
+#include "store/store_int.h"
+
 static int walk_why(const struct walk *w, int rc, struct err *err)
 {
     if (err != NULL) {
@@ -15,13 +19,13 @@ static int walk_stand(struct walk *w, int moved, uint64_t most, struct err *err)
     if (moved == -CAIRN_ENOENT) {
         return moved;
     }
-    if (moved < 0 && moved != -CAIRN_ECORRUPT) {
+    if (!row_stands(&w->c, moved)) {
         return walk_why(w, moved, err);
     }
     if (!key_parse(DB_BOUNDARY, w->c.key, &parts)) {
         return row_undecodable(DB_BOUNDARY, w->c.key, err);
     }
-    if (parts.seq > most) { /* LMDB itself could not move: it stands where it stood */
+    if (parts.seq > most) { /* a search led past it */
         return err_set(err, -CAIRN_ECORRUPT, "the rows of boundary are not in order");
     }
     w->seq = parts.seq;
@@ -29,29 +33,61 @@ static int walk_stand(struct walk *w, int moved, uint64_t most, struct err *err)
     return 0;
 }
 
-int walk_open(struct walk *w, struct txn *t, uint64_t from, struct err *err)
+/* Onto the newest row that is not newer than `from`. */
+static int walk_seek(struct walk *w, uint64_t from, struct err *err)
 {
     struct key key = key_boundary(from);
     struct key_parts parts;
-    *w = (struct walk){ .seq = 0 };
-    int rc = row_cursor_open(&w->c, t, DB_BOUNDARY, err);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = row_seek(&w->c, &key, &w->why);
+    int rc = row_seek(&w->c, &key, &w->why);
     if (rc == -CAIRN_ENOENT) {
         rc = row_last(&w->c, &w->why);
-    } else if ((rc == 0 || rc == -CAIRN_ECORRUPT) &&
+    } else if (row_stands(&w->c, rc) &&
                (!key_parse(DB_BOUNDARY, w->c.key, &parts) || parts.seq != from)) {
         rc = row_prev(&w->c, &w->why);
     }
     return walk_stand(w, rc, from, err);
 }
 
+int walk_missing(struct txn *t, uint64_t seq, struct err *err)
+{
+    uint64_t latest = 0;
+    int rc = meta_get_latest(t, &latest, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return seq == latest && seq != 0
+               ? err_set(err,
+                         -CAIRN_ECORRUPT,
+                         "row boundary seq %" PRIu64 " is lost: by meta it is the newest",
+                         seq)
+               : err_set(err, -CAIRN_ENOENT, "there is no boundary with seq %" PRIu64, seq);
+}
+
+int walk_open(struct walk *w, struct txn *t, uint64_t from, struct err *err)
+{
+    uint64_t latest = 0;
+    *w = (struct walk){ .seq = 0 };
+    int rc = row_cursor_open(&w->c, t, DB_BOUNDARY, err);
+    rc = rc < 0 ? rc : meta_get_latest(t, &latest, err);
+    rc = rc < 0 ? rc : walk_seek(w, from, err);
+    if ((rc < 0 && rc != -CAIRN_ENOENT) || latest > from || latest <= w->seq) {
+        return rc;
+    }
+    w->seq = latest;
+    w->damaged = true;
+    w->lost = true;
+    (void)walk_missing(t, latest, &w->why);
+    return 0;
+}
+
 int walk_older(struct walk *w, struct err *err)
 {
     if (w->seq == 0) {
         return -CAIRN_ENOENT;
+    }
+    if (w->lost) {
+        w->lost = false;
+        return walk_seek(w, w->seq - 1, err);
     }
     return walk_stand(w, row_prev(&w->c, &w->why), w->seq - 1, err);
 }

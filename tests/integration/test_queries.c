@@ -278,8 +278,8 @@ static void damage(const struct ground *g, const char *run, unsigned nth)
     free(copy);
 }
 
-/* Three boundaries, the middle one's row damaged. */
-static void damaged_start(struct ground *g)
+/* Three boundaries, the row of one of them damaged: of the middle one, if not told otherwise. */
+static void damaged_start_at(struct ground *g, unsigned nth)
 {
     ground_init(g);
     daemon_start(&g->d, NULL);
@@ -287,8 +287,13 @@ static void damaged_start(struct ground *g)
         save(g, &g->tiny, "tiny", seed);
     }
     cr_assert_eq(daemon_stop(&g->d), 0);
-    damage(g, "tiny", 1);
+    damage(g, "tiny", nth);
     daemon_start(&g->d, NULL);
+}
+
+static void damaged_start(struct ground *g)
+{
+    damaged_start_at(g, 1);
 }
 
 static void damaged_end(struct ground *g)
@@ -342,6 +347,28 @@ CASE(queries, a_list_has_a_damaged_boundary_in_its_place, .timeout = 60)
     cr_assert_eq(sample_load(&g.tiny, c, "latest~1"), -CAIRN_ECORRUPT);
     cr_assert_eq(sample_load(&g.tiny, c, "latest~2"), 0, "%s", cairn_error(c));
     cr_assert(sample_is(&g.tiny, 1));
+    (void)cairn_close(c);
+    damaged_end(&g);
+}
+
+/* Never "none", and no older one in its place; what is saved next is above it. */
+CASE(queries, a_damaged_newest_is_told_and_the_run_goes_on, .timeout = 60)
+{
+    struct ground g;
+    struct cairn *c = NULL;
+    struct cairn_boundary list[8];
+    size_t count = 0;
+    damaged_start_at(&g, 2);
+    cr_assert_eq(cairn_open(g.d.socket, "tiny", &c), 0, "%s", cairn_error(c));
+    cr_assert_eq(sample_load(&g.tiny, c, "latest"), -CAIRN_ECORRUPT);
+    cr_assert_not_null(strstr(cairn_error(c), "seq 3"), "%s", cairn_error(c));
+    cr_assert_eq(cairn_list(c, "latest", 8, list, &count), 0, "%s", cairn_error(c));
+    cr_assert(count == 3 && list[0].damaged && list[0].seq == 3);
+    cr_assert_eq(sample_load(&g.tiny, c, "latest~1"), 0, "%s", cairn_error(c));
+    cr_assert(sample_is(&g.tiny, 2));
+    save(&g, &g.tiny, "tiny", 4);
+    cr_assert_eq(cairn_find(c, "latest", 1, list, &count), 0, "%s", cairn_error(c));
+    cr_assert_eq(list[0].seq, 4);
     (void)cairn_close(c);
     damaged_end(&g);
 }

@@ -134,6 +134,16 @@ void raw_put(const struct fix *f, enum st_db db, const struct key *key, struct s
     raw_end(&r);
 }
 
+void raw_put_steps(const struct fix *f, unsigned count)
+{
+    struct raw r = raw_index(f, DB_STEP);
+    for (unsigned i = 0; i < count; i++) {
+        struct key key = key_step(1000 + i, 77);
+        raw_put_in(&r, &key, slice_of(NULL, 0), true);
+    }
+    raw_end(&r);
+}
+
 void raw_drop(const struct fix *f, enum st_db db)
 {
     struct raw r = raw_index(f, db);

@@ -20,6 +20,8 @@ struct raw_row raw_take(const struct fix *f, enum st_db db, unsigned nth);
 void raw_give(const struct fix *f, struct raw_row *row);
 /* A sound row, that is with a right trailer. */
 void raw_put(const struct fix *f, enum st_db db, const struct key *key, struct slice value);
+/* Rows of `step` about boundaries that are not there, in one transaction. */
+void raw_put_steps(const struct fix *f, unsigned count);
 void raw_drop(const struct fix *f, enum st_db db); /* the whole database */
 unsigned raw_count(const struct fix *f, enum st_db db);
 /* The same in the catalogue. */

@@ -277,23 +277,6 @@ CASE(rows, rot_in_the_file_itself_is_found)
     fix_remove(&f);
 }
 
-CASE(rows, damaged_newest_is_corrupt_and_never_absent)
-{
-    struct fix f;
-    struct err err = { .code = 0 };
-    plant_small(&f);
-    raw_flip(&f, DB_BOUNDARY, 1, 9);
-    cr_assert_eq(st_open(f.dir, NULL, &f.st, &err), 0, "%s", err.msg);
-    cr_assert_eq(st_run_open(f.st, FIX_UID, slice_str("run"), true, &f.run, &err), -CAIRN_ECORRUPT);
-    cr_assert_not_null(strstr(err.msg, "run 'run'"), "%s", err.msg);
-    fix_close(&f);
-    raw_delete(&f, DB_BOUNDARY, 1);
-    err = (struct err){ .code = 0 };
-    cr_assert_eq(st_open(f.dir, NULL, &f.st, &err), 0, "%s", err.msg);
-    cr_assert_eq(st_run_open(f.st, FIX_UID, slice_str("run"), true, &f.run, &err), -CAIRN_ECORRUPT);
-    fix_remove(&f);
-}
-
 CASE(rows, lost_meta_or_database_is_corrupt)
 {
     struct fix f;
