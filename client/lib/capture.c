@@ -1,58 +1,59 @@
-/* capture.c: one capture(kind); the public names are its faces.
+/* capture.c: one capture(kind) in three steps; the public names are its faces.
  *
- * The order is fixed: dtypes (they may fail), the window's own rules, gradients (they may fail),
- * then model, optimizer, scheduler and state. Whatever fails, nothing after it is asked, and there
- * is no record. */
+ * The order is fixed: dtypes (they may fail), gradients (they may fail), then model, optimizer,
+ * scheduler and state, then the sums. Whatever fails, nothing after it is asked, and there is no
+ * record. A synchronous capture runs its steps straight; an asynchronous one (capture_async.c)
+ * begins each when the slots of those before are filled, so that nothing but the gradients is asked
+ * before they are all there. */
+#include <stdlib.h>
+
+#include "lib/pending.h"
 #include "lib/training.h"
 
-static int capture_dtypes(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+/* ---- the steps ---- */
+
+static int
+capture_part(struct capture *cap, enum component component, const struct cairn_component *part)
 {
-    return (kind & KIND_DTYPES) != 0 ? dtypes_capture(cap, t) : 0;
+    return capture_component(cap, component, part->type, part->put, part->self);
 }
 
-static int capture_components(struct capture *cap, const struct cairn_trainer *t)
+static int capture_gradients(struct capture *cap)
 {
+    const struct cairn_trainer *t = &cap->trainer;
+    int rc = (cap->kind & KIND_DTYPES) != 0 ? dtypes_capture(cap, t) : 0;
+    return rc < 0 ? rc : capture_part(cap, COMPONENT_GRADIENTS, &t->accumulator);
+}
+
+static int capture_rest(struct capture *cap)
+{
+    const struct cairn_trainer *t = &cap->trainer;
     const struct {
         enum component component;
         const struct cairn_component *part;
     } order[] = {
-        { COMPONENT_GRADIENTS, &t->accumulator }, { COMPONENT_MODEL, &t->model },
-        { COMPONENT_OPTIMIZER, &t->optimizer },   { COMPONENT_SCHEDULER, &t->scheduler },
+        { COMPONENT_MODEL, &t->model },
+        { COMPONENT_OPTIMIZER, &t->optimizer },
+        { COMPONENT_SCHEDULER, &t->scheduler },
         { COMPONENT_STATE, &t->state },
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof order / sizeof order[0]; i++) {
-        const struct cairn_component *part = order[i].part;
-        rc = capture_component(cap, order[i].component, part->type, part->put, part->self);
+        rc = capture_part(cap, order[i].component, order[i].part);
     }
-    return rc;
+    return rc == 0 && (cap->kind & KIND_DTYPES) != 0 ? dtypes_check_model(cap) : rc;
 }
 
 /* The window as it was when the capture began, so that it and its gradients belong together. */
-static int capture_window(struct capture *cap, const struct cairn_window *w, uint32_t kind)
+static int capture_window(struct capture *cap)
 {
     const struct cairn_reader *components = cap->r->components;
-    if ((kind & KIND_WEIGHTED) == 0) {
+    if ((cap->kind & KIND_WEIGHTED) == 0) {
         return 0;
     }
     int rc = window_check_gradients(
-        w, &components[COMPONENT_GRADIENTS], &components[COMPONENT_MODEL], &cap->c->err);
-    return rc < 0 ? rc : window_capture(cap, w);
-}
-
-static int capture_check(struct cairn *c,
-                         const struct cairn_trainer *t,
-                         uint32_t kind,
-                         struct cairn_window *ret_window)
-{
-    if ((kind & KIND_WEIGHTED) == 0) {
-        return 0;
-    }
-    if (t->window == NULL) {
-        return cl_invalid(c, "a weighted capture needs the trainer's window");
-    }
-    *ret_window = *t->window;
-    return window_check(ret_window, &c->err);
+        &cap->window, &components[COMPONENT_GRADIENTS], &components[COMPONENT_MODEL], &cap->c->err);
+    return rc < 0 ? rc : window_capture(cap, &cap->window);
 }
 
 static uint64_t capture_generation(const struct cairn_trainer *t)
@@ -60,41 +61,98 @@ static uint64_t capture_generation(const struct cairn_trainer *t)
     return t->generation == NULL ? 0 : __atomic_load_n(t->generation, __ATOMIC_ACQUIRE);
 }
 
-/* Everything between begin and end. Slots are filled until they are finished, so that is part of
- * it. */
-static int capture_fill(struct capture *cap,
-                        const struct cairn_trainer *t,
-                        uint32_t kind,
-                        const struct cairn_window *window)
+static int capture_check_generation(struct capture *cap)
 {
-    int rc = capture_dtypes(cap, t, kind);
-    if (rc == 0) {
-        rc = capture_components(cap, t);
+    if (capture_generation(&cap->trainer) == cap->generation) {
+        return 0;
     }
-    if (rc == 0 && (kind & KIND_DTYPES) != 0) {
-        rc = dtypes_check_model(cap);
-    }
-    if (rc == 0) {
-        rc = slot_finish_all(cap);
-    }
+    return err_set(&cap->c->err,
+                   -CAIRN_ECONCURRENT,
+                   "the trainer was updated during the capture: capture between two updates");
+}
+
+/* Slots are filled until here, so the generation is looked at once more after them. */
+static int capture_sum(struct capture *cap)
+{
+    int rc = slot_finish_all(cap);
     if (rc == 0) {
         rc = ties_check(&cap->r->components[COMPONENT_MODEL], &cap->c->err);
     }
     if (rc == 0) {
-        rc = capture_window(cap, window, kind);
+        rc = capture_window(cap);
     }
-    return rc;
+    return rc < 0 ? rc : capture_check_generation(cap);
 }
 
-static int
-capture_check_generation(struct cairn *c, const struct cairn_trainer *t, uint64_t generation)
+static int (*const capture_steps[])(struct capture *cap) = {
+    capture_gradients,
+    capture_rest,
+    capture_sum,
+};
+#define CAPTURE_STEP_COUNT (sizeof capture_steps / sizeof capture_steps[0])
+
+int capture_step(struct capture *cap)
 {
-    if (capture_generation(t) == generation) {
+    cap->running = true;
+    int rc = capture_check_generation(cap);
+    if (rc == 0) {
+        rc = capture_steps[cap->step++](cap);
+    }
+    cap->running = false;
+    return rc == 0 && cap->step < CAPTURE_STEP_COUNT ? 1 : rc;
+}
+
+/* ---- from begin to end ---- */
+
+int capture_enter(struct cairn *c)
+{
+    int rc = cl_enter_local(c);
+    return rc < 0 ? rc : pending_tell(c);
+}
+
+static int capture_prepare(struct capture *cap, const struct cairn_trainer *t, uint32_t kind)
+{
+    cap->trainer = *t;
+    cap->kind = kind;
+    cap->generation = capture_generation(t); /* before anything of the trainer is read */
+    if ((kind & KIND_WEIGHTED) == 0) {
         return 0;
     }
-    return err_set(&c->err,
-                   -CAIRN_ECONCURRENT,
-                   "the trainer was updated during the capture: capture between two updates");
+    if (t->window == NULL) {
+        return cl_invalid(cap->c, "a weighted capture needs the trainer's window");
+    }
+    cap->window = *t->window;
+    return window_check(&cap->window, &cap->c->err);
+}
+
+int capture_start(struct cairn *c,
+                  const struct cairn_trainer *t,
+                  uint32_t kind,
+                  struct capture **ret)
+{
+    struct capture *cap = calloc(1, sizeof *cap);
+    if (cap == NULL) {
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a capture");
+    }
+    int rc = capture_begin(c, cap);
+    if (rc < 0) {
+        free(cap);
+        return rc;
+    }
+    rc = capture_prepare(cap, t, kind);
+    if (rc < 0) {
+        capture_drop(cap);
+        return rc;
+    }
+    *ret = cap;
+    return 0;
+}
+
+int capture_finish(struct capture *cap, struct cairn_record **ret)
+{
+    int rc = capture_end(cap, cap->kind, ret);
+    free(cap);
+    return rc;
 }
 
 static int capture_run(struct cairn *c,
@@ -102,33 +160,26 @@ static int capture_run(struct cairn *c,
                        uint32_t kind,
                        struct cairn_record **ret)
 {
-    struct capture cap;
-    struct cairn_window window = { 0 };
-    uint64_t generation = 0;
-    int rc = cl_enter(c);
+    struct capture *cap = NULL;
+    int rc = capture_enter(c);
     if (rc < 0) {
         return rc;
     }
     if (t == NULL || ret == NULL) {
         return cl_invalid(c, "capture needs a trainer and a place for the record");
     }
-    generation = capture_generation(t); /* before anything of the trainer is read */
-    rc = capture_check(c, t, kind, &window);
-    if (rc == 0) {
-        rc = capture_begin(c, &cap);
-    }
+    rc = capture_start(c, t, kind, &cap);
     if (rc < 0) {
         return rc;
     }
-    rc = capture_fill(&cap, t, kind, &window);
-    if (rc == 0) {
-        rc = capture_check_generation(c, t, generation);
-    }
+    do {
+        rc = capture_step(cap);
+    } while (rc > 0);
     if (rc < 0) {
-        capture_abort(&cap);
+        capture_drop(cap);
         return rc;
     }
-    return capture_end(&cap, kind, ret);
+    return capture_finish(cap, ret);
 }
 
 int cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret)
