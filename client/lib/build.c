@@ -5,13 +5,8 @@
 #include "lib/capture.h"
 #include "record/rules.h"
 
-static void build_fini(struct capture *cap)
+void capture_fini(struct capture *cap)
 {
-    (void)pthread_mutex_lock(&cap->c->slot_lock);
-    if (cap->c->capture == cap) {
-        cap->c->capture = NULL;
-    }
-    (void)pthread_mutex_unlock(&cap->c->slot_lock);
     pack_fini(cap);
     free(cap->slots);
     param_list_fini(&cap->params);
@@ -19,9 +14,20 @@ static void build_fini(struct capture *cap)
     cap->slots = NULL;
 }
 
+/* From here on nobody says of a slot of it that it is done. */
+static void build_leave(struct capture *cap)
+{
+    (void)pthread_mutex_lock(&cap->c->slot_lock);
+    if (cap->c->capture == cap) {
+        cap->c->capture = NULL;
+    }
+    (void)pthread_mutex_unlock(&cap->c->slot_lock);
+    capture_fini(cap);
+}
+
 void capture_abort(struct capture *cap)
 {
-    build_fini(cap);
+    build_leave(cap);
     cap->r = cairn_record_free(cap->r);
 }
 
@@ -48,7 +54,8 @@ int capture_new(struct cairn *c, struct capture *cap)
 int capture_begin(struct cairn *c, struct capture *cap)
 {
     if (c->capture != NULL) {
-        return err_set(&c->err, -CAIRN_EBUSY, "a capture on this handle is under way");
+        return err_set(
+            &c->err, -CAIRN_EBUSY, "a capture on this handle is under way: it ends first");
     }
     int rc = capture_new(c, cap);
     if (rc < 0) {
@@ -182,7 +189,7 @@ int capture_end(struct capture *cap, uint32_t kind, struct cairn_record **ret)
     r->boundary.chunk_count = layout_chunk_count(r->layout);
     r->boundary.stored_bytes = layout_stored_bytes(r->layout);
     cap->r = NULL;
-    build_fini(cap);
+    build_leave(cap);
     *ret = r;
     return 0;
 }

@@ -1,4 +1,5 @@
-/* capture.h: a record while it is built. One capture at a time per handle. */
+/* capture.h: a record while it is built. One capture at a time per handle; those that were given up
+ * while slots of theirs were open stay beside it until the last of these is done. */
 #ifndef LIB_CAPTURE_H
 #define LIB_CAPTURE_H
 
@@ -21,7 +22,7 @@ struct slot {
     enum component component;
     void *dst;
     void *region_dst;
-    bool done;
+    bool done; /* this and rc: under the handle's slot_lock */
     int rc;
 };
 
@@ -36,13 +37,25 @@ struct capture {
     struct pack packs[2];
     struct hasher *hash; /* of a chunk or entry being copied */
     uint32_t serial;
-    struct slot *slots; /* under the handle's slot_lock */
+    struct slot *slots; /* this and the counts: under the handle's slot_lock */
     uint32_t slot_count, slot_room;
+    uint32_t open_count, failed_count;
     bool *late; /* per chunk: digest it at the end */
     uint32_t late_room;
     struct param_list params; /* of the trainer's walk, to be compared with the model */
     struct contract contract; /* of a model state */
     int rc;                   /* the first failure of a put, also if the callback went on */
+
+    /* Of a capture that somebody asked for (capture.c). */
+    struct cairn_trainer trainer;
+    uint32_t kind;
+    struct cairn_window window; /* as it was when the capture began */
+    uint64_t generation;
+    size_t step;             /* the next of its steps */
+    bool running;            /* one is under way */
+    cairn_captured_fn *done; /* NULL: synchronous */
+    void *done_arg;
+    struct capture *next; /* given up, with open slots (drain.c); under the handle's slot_lock */
 };
 
 /* Start; c->capture is set until capture_end or capture_abort. Errors: EBUSY, ENOMEM. */
@@ -71,7 +84,39 @@ int capture_collect(struct capture *cap,
 int capture_end(struct capture *cap, uint32_t kind, struct cairn_record **ret);
 void capture_abort(struct capture *cap);
 
-/* ---- inside (pack.c, writer.c, slot.c) ---- */
+/* ---- a capture that somebody asked for, in steps (capture.c) ---- */
+
+/* May the handle capture? Also one that did not open. Tells of a save that has failed, once. */
+int capture_enter(struct cairn *c);
+/* Check the trainer and begin; nothing of the trainer but its generation and its window is read.
+ * Errors: EBUSY, EINVAL, EWINDOW, ENOMEM. */
+int capture_start(struct cairn *c,
+                  const struct cairn_trainer *t,
+                  uint32_t kind,
+                  struct capture **ret);
+/* The next step. 1: there are more; 0: the record is whole. Errors: ECONCURRENT, the step's. */
+int capture_step(struct capture *cap);
+/* The record out of a capture that is whole. Takes it. Errors: ENOMEM. */
+int capture_finish(struct capture *cap, struct cairn_record **ret);
+/* Give it up (drain.c). Takes it; its memory stays until its last slot is done. */
+void capture_drop(struct capture *cap);
+/* The handle is being closed: give up what is under way, and tell its callback. */
+void capture_close(struct cairn *c);
+
+/* ---- given up, with open slots (drain.c) ---- */
+
+/* The one with this serial; NULL: none. Under the handle's slot_lock. */
+struct capture *drain_find(const struct cairn *c, uint64_t serial);
+/* Its last slot is done. Takes it, and its hold of the handle, which may be the last. Any thread.
+ */
+void drain_end(struct capture *cap);
+/* In a forked child: nobody here fills their slots. */
+void drain_forget_all(struct cairn *c);
+
+/* ---- inside (build.c, pack.c, writer.c, slot.c) ---- */
+
+/* Free all but the record and the struct itself. */
+void capture_fini(struct capture *cap);
 
 /* Put the bytes of an entry where they belong and digest them. Errors: ELIMIT, ENOMEM. */
 int pack_put(struct capture *cap, struct entry *e, struct source *from);
@@ -99,12 +144,16 @@ int writer_scalar(struct cairn_writer *w, const struct entry *scalar);
 /* Every element of a BOOL tensor is 0 or 1. Errors: EINVAL. */
 int writer_check_bool(const struct entry *e, const void *data, struct err *err);
 
-int slot_add(struct capture *cap,
-             enum component component,
-             struct entry *e,
-             struct cairn_slot *ret);
-/* Every slot must be done; digests what they and their chunks hold. The trainer's memory is not
- * read after this. Errors: ESYNC, ENOMEM, a slot's own. */
+/* A place for the bytes of an entry. Errors: ELIMIT, ENOMEM. */
+int slot_place(struct capture *cap, enum component component, struct entry *e, struct slot *ret);
+/* From here on it is open: the caller has it, and must say that it is done. Errors: ENOMEM. */
+int slot_hand_out(struct capture *cap, const struct slot *slot, struct cairn_slot *ret);
+/* Is there nothing to wait for: are all slots done, or did one fail? */
+bool slot_is_settled(struct capture *cap);
+/* Every slot so far is done, and none failed. Errors: a slot's own; ESYNC. */
+int slot_check_all(struct capture *cap);
+/* The same; digests what they and their chunks hold. The trainer's memory is not read after this.
+ * Errors: also ENOMEM, EINVAL. */
 int slot_finish_all(struct capture *cap);
 
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/call.h"
+#include "lib/capture.h"
 #include "lib/owner.h"
 #include "lib/pending.h"
 #include "record/rules.h"
@@ -23,27 +24,40 @@ static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t handle_once = PTHREAD_ONCE_INIT;
 static struct cairn *handle_list;
 
+/* No thread is in the middle of a slot when the process is copied. */
 static void handle_before_fork(void)
 {
     (void)pthread_mutex_lock(&handle_lock);
+    for (struct cairn *c = handle_list; c != NULL; c = c->next) {
+        (void)pthread_mutex_lock(&c->slot_lock);
+    }
 }
 
 static void handle_after_fork(void)
 {
+    for (struct cairn *c = handle_list; c != NULL; c = c->next) {
+        (void)pthread_mutex_unlock(&c->slot_lock);
+    }
     (void)pthread_mutex_unlock(&handle_lock);
 }
 
-/* The socket is the parent's conversation: a word of the child would garble it. */
+static void handle_close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+    *fd = -1;
+}
+
+/* The socket is the parent's conversation, and the eventfd wakes its loop: the child keeps off. */
 static void handle_in_child(void)
 {
     for (struct cairn *c = handle_list; c != NULL; c = c->next) {
-        if (c->fd >= 0) {
-            (void)close(c->fd);
-        }
-        c->fd = -1;
+        handle_close_fd(&c->fd);
+        handle_close_fd(&c->wake_fd);
         c->forked = true;
     }
-    (void)pthread_mutex_unlock(&handle_lock);
+    handle_after_fork();
 }
 
 static void handle_watch_forks(void)
@@ -83,6 +97,8 @@ static struct cairn *handle_new(const char *socket_path, const char *run)
         return NULL;
     }
     c->fd = -1;
+    c->wake_fd = -1;
+    c->holds = 1;
     c->timeout_ms = HANDLE_TIMEOUT_MS;
     bump_init(&c->bump, 0);
     (void)pthread_mutex_init(&c->slot_lock, NULL);
@@ -150,13 +166,40 @@ int cairn_admin_open(const char *socket, struct cairn **ret)
     return ret == NULL ? -CAIRN_EINVAL : handle_open(socket, NULL, ret);
 }
 
-/* A started save lives on in the daemon; records live on in this process. */
+/* ---- close ---- */
+
+void cl_release(struct cairn *c)
+{
+    (void)pthread_mutex_lock(&c->slot_lock);
+    bool last = --c->holds == 0;
+    (void)pthread_mutex_unlock(&c->slot_lock);
+    if (last) {
+        handle_unlink(c);
+        (void)pthread_mutex_destroy(&c->slot_lock);
+        free(c);
+    }
+}
+
+static void handle_stop_captures(struct cairn *c)
+{
+    capture_close(c);
+    if (c->forked) {
+        drain_forget_all(c);
+    }
+    (void)pthread_mutex_lock(&c->slot_lock);
+    handle_close_fd(&c->wake_fd);
+    (void)pthread_mutex_unlock(&c->slot_lock);
+}
+
+/* A started save lives on in the daemon; records live on in this process; and so does the place of
+ * a slot that somebody may be writing to. */
 struct cairn *cairn_close(struct cairn *c)
 {
-    if (c == NULL) {
+    if (c == NULL || c->closed) { /* closed: by the callback of a capture that is cancelled here */
         return NULL;
     }
-    handle_unlink(c);
+    c->closed = true;
+    handle_stop_captures(c);
     pending_orphan_all(c);
     cl_drop(c);
     stream_forget(&c->stream);
@@ -167,11 +210,10 @@ struct cairn *cairn_close(struct cairn *c)
     region_cache_fini(&c->regions);
     wire_buf_free(&c->out);
     bump_fini(&c->bump);
-    (void)pthread_mutex_destroy(&c->slot_lock);
     free(c->in);
     free(c->socket_path);
     free(c->run);
-    free(c);
+    cl_release(c);
     return NULL;
 }
 
@@ -209,16 +251,25 @@ int cl_invalid(struct cairn *c, const char *text)
     return err_set(cl_err(c), -CAIRN_EINVAL, "%s", text);
 }
 
-int cl_enter(struct cairn *c)
+int cl_enter_local(struct cairn *c)
 {
-    if (c == NULL || c->unusable) {
+    if (c == NULL || c->closed) {
         return -CAIRN_EINVAL;
     }
     if (c->forked) {
         return err_set(
             &c->err, -CAIRN_EFORK, "this handle was opened before a fork: open one in the child");
     }
-    return pending_tell(c);
+    return 0;
+}
+
+int cl_enter(struct cairn *c)
+{
+    if (c == NULL || c->unusable) {
+        return -CAIRN_EINVAL;
+    }
+    int rc = cl_enter_local(c);
+    return rc < 0 ? rc : pending_tell(c);
 }
 
 void cl_begin(struct cairn *c, struct deadline deadline)

@@ -58,8 +58,12 @@ struct cairn {
     struct cairn_record *records;
     struct cairn_pending *pendings;
     struct region_cache regions;
+    bool closed;               /* its memory stays for slots that are open */
     pthread_mutex_t slot_lock; /* slots may be done by any thread */
-    struct capture *capture;   /* under way */
+    struct capture *capture;   /* under way; this and the next three: under slot_lock */
+    struct capture *draining;  /* given up, but slots of theirs are still open */
+    unsigned holds;            /* the owner's, until it is closed, and one for each of draining */
+    int wake_fd;               /* eventfd for the owner's loop; -1: nobody asked for it */
     uint32_t capture_count;
 
     struct cairn *next; /* every handle of the process, for fork */
@@ -72,6 +76,9 @@ struct cairn {
 /* At the start of every public call: is the handle usable? Also tells of a started save that
  * failed and that nobody waited for. Errors: EINVAL, EFORK, that save's. */
 int cl_enter(struct cairn *c);
+/* The same, for calls that need no daemon: a handle that did not open will do. Does not tell of a
+ * save. Errors: EINVAL, EFORK. */
+int cl_enter_local(struct cairn *c);
 /* The same, for calls that talk to the daemon; sets the deadline: timeout_ms in total, or, with 0,
  * the handle's without progress. */
 int cl_enter_daemon(struct cairn *c, int timeout_ms);
@@ -79,6 +86,8 @@ int cl_enter_daemon(struct cairn *c, int timeout_ms);
 int cl_enter_run(struct cairn *c, int timeout_ms);
 /* Talking to the daemon begins, with this deadline. */
 void cl_begin(struct cairn *c, struct deadline deadline);
+/* One hold less; the last one frees. Any thread. */
+void cl_release(struct cairn *c);
 /* NULL-tolerant: where a failure is told when there may be no handle (a record outlives it). */
 struct err *cl_err(struct cairn *c);
 int cl_invalid(struct cairn *c, const char *text);
@@ -87,6 +96,11 @@ static inline int cl_shown(struct slice path)
 {
     return path.bytes > 100 ? 100 : (int)path.bytes;
 }
+
+/* ---- capture_async.c ---- */
+
+/* The loop that waits for the handle's descriptor has something to do. Under slot_lock. */
+void cl_wake(struct cairn *c);
 
 /* ---- find.c ---- */
 void found_free(struct found *f);

@@ -31,6 +31,20 @@ struct cairn_record *rec_new(struct cairn *c)
     return r;
 }
 
+static void rec_leave(struct cairn_record *r)
+{
+    *r->prev = r->next;
+    if (r->next != NULL) {
+        r->next->prev = r->prev;
+    }
+}
+
+void rec_orphan(struct cairn_record *r)
+{
+    rec_leave(r);
+    r->c = NULL;
+}
+
 static void rec_unlink(struct cairn_record *r)
 {
     struct cairn *c = r->c;
@@ -39,10 +53,7 @@ static void rec_unlink(struct cairn_record *r)
         return;
     }
     r->region = region_give(&c->regions, r->region);
-    *r->prev = r->next;
-    if (r->next != NULL) {
-        r->next->prev = r->prev;
-    }
+    rec_leave(r);
     if (c->stream.record == r) {
         stream_forget(&c->stream);
     }

@@ -36,6 +36,8 @@ struct cairn_record {
 };
 
 struct cairn_record *rec_new(struct cairn *c);
+/* The record of no handle: it may be freed by any thread, and after the handle. A captured one. */
+void rec_orphan(struct cairn_record *r);
 /* Copy into the record's memory; NULL when there is none. A text gets a NUL behind it. */
 void *rec_copy(struct cairn_record *r, const void *data, size_t bytes);
 /* Room for one more entry of a component, zeroed. NULL: no memory. */

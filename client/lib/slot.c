@@ -1,8 +1,11 @@
 /* slot.c: tensors whose bytes the caller writes into the record itself. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/capture.h"
 #include "record/digest.h"
+
+/* ---- handing out ---- */
 
 static int slot_grow(struct capture *cap)
 {
@@ -19,12 +22,35 @@ static int slot_grow(struct capture *cap)
     return 0;
 }
 
-static int slot_append(struct capture *cap, const struct slot *slot, struct cairn_slot *ret)
+int slot_place(struct capture *cap, enum component component, struct entry *e, struct slot *ret)
+{
+    *ret = (struct slot){ .component = component };
+    if (e->bytes == 0) {
+        e->digest = digest_bytes("", 0);
+    } else {
+        int rc = pack_reserve(cap, e, &ret->region_dst);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    ret->dst = ret->region_dst;
+    if (e->bytes <= LIMIT_INLINE_COMPONENT_BYTES) {
+        ret->dst = bump_alloc(&cap->r->bump, e->bytes);
+        if (ret->dst == NULL) {
+            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a slot");
+        }
+    }
+    ret->key = *e;
+    return 0;
+}
+
+int slot_hand_out(struct capture *cap, const struct slot *slot, struct cairn_slot *ret)
 {
     (void)pthread_mutex_lock(&cap->c->slot_lock);
     int rc = slot_grow(cap);
     if (rc == 0) {
         cap->slots[cap->slot_count++] = *slot;
+        cap->open_count++;
         *ret = (struct cairn_slot){ .dst = slot->dst,
                                     .dst_bytes = slot->key.bytes,
                                     .cookie = (uint64_t)cap->serial << 32 | cap->slot_count };
@@ -33,64 +59,128 @@ static int slot_append(struct capture *cap, const struct slot *slot, struct cair
     return rc;
 }
 
-int slot_add(struct capture *cap, enum component component, struct entry *e, struct cairn_slot *ret)
+/* ---- done ---- */
+
+static struct capture *slot_capture(const struct cairn *c, uint64_t serial)
 {
-    struct slot slot = { .component = component };
-    if (e->bytes == 0) {
-        e->digest = digest_bytes("", 0);
-    } else {
-        int rc = pack_reserve(cap, e, &slot.region_dst);
-        if (rc < 0) {
-            return rc;
-        }
+    return c->capture != NULL && c->capture->serial == serial ? c->capture : drain_find(c, serial);
+}
+
+static bool slot_mark(struct capture *cap, uint64_t index, int rc)
+{
+    if (cap == NULL || index < 1 || index > cap->slot_count || cap->slots[index - 1].done) {
+        return false;
     }
-    slot.dst = slot.region_dst;
-    if (e->bytes <= LIMIT_INLINE_COMPONENT_BYTES) {
-        slot.dst = bump_alloc(&cap->r->bump, e->bytes);
-        if (slot.dst == NULL) {
-            return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a slot");
-        }
-    }
-    slot.key = *e;
-    return slot_append(cap, &slot, ret);
+    struct slot *slot = &cap->slots[index - 1];
+    slot->done = true;
+    slot->rc = rc > 0 ? -CAIRN_EINVAL : rc;
+    cap->open_count--;
+    cap->failed_count += slot->rc < 0;
+    return true;
 }
 
 int cairn_slot_done(struct cairn *c, const struct cairn_slot *s, int rc)
 {
+    struct capture *drained = NULL;
     if (c == NULL || s == NULL) {
         return -CAIRN_EINVAL;
     }
-    int result = -CAIRN_EINVAL;
+    if (c->forked) {
+        return -CAIRN_EFORK;
+    }
     (void)pthread_mutex_lock(&c->slot_lock);
-    struct capture *cap = c->capture;
-    uint64_t index = s->cookie & UINT32_MAX;
-    if (cap != NULL && s->cookie >> 32 == cap->serial && index >= 1 && index <= cap->slot_count &&
-        !cap->slots[index - 1].done) {
-        cap->slots[index - 1].done = true;
-        cap->slots[index - 1].rc = rc > 0 ? -CAIRN_EINVAL : rc;
-        result = 0;
+    struct capture *cap = slot_capture(c, s->cookie >> 32);
+    bool marked = slot_mark(cap, s->cookie & UINT32_MAX, rc);
+    if (marked && cap != c->capture && cap->open_count == 0) {
+        drained = cap;
+    } else if (marked && (cap->open_count == 0 || rc != 0)) {
+        cl_wake(c);
     }
     (void)pthread_mutex_unlock(&c->slot_lock);
-    return result;
+    if (drained != NULL) {
+        drain_end(drained);
+    }
+    return marked ? 0 : -CAIRN_EINVAL;
 }
 
-/* Another thread may say "done" at this moment: its word, and what it wrote before it, is seen
- * whole or not at all. */
-static int slot_check(struct capture *cap, const struct slot *slot)
+/* ---- looking ---- */
+
+bool slot_is_settled(struct capture *cap)
+{
+    (void)pthread_mutex_lock(&cap->c->slot_lock);
+    bool settled = cap->open_count == 0 || cap->failed_count > 0;
+    (void)pthread_mutex_unlock(&cap->c->slot_lock);
+    return settled;
+}
+
+/* The first that failed, else the first that is open, as it is at this moment. Another thread may
+ * say "done" then: its word, and what it wrote before it, is seen whole or not at all. */
+static bool slot_first_bad(struct capture *cap, struct slot *ret)
+{
+    const struct slot *bad = NULL;
+    (void)pthread_mutex_lock(&cap->c->slot_lock);
+    bool any = cap->open_count + cap->failed_count > 0;
+    for (uint32_t i = 0; any && i < cap->slot_count; i++) {
+        const struct slot *slot = &cap->slots[i];
+        if (slot->rc < 0) {
+            bad = slot;
+            break;
+        }
+        bad = bad == NULL && !slot->done ? slot : bad;
+    }
+    if (bad != NULL) {
+        *ret = *bad;
+    }
+    (void)pthread_mutex_unlock(&cap->c->slot_lock);
+    return bad != NULL;
+}
+
+static int slot_wrong(struct err *err, const struct slot *slot, int code, const char *what)
+{
+    const struct entry *e = &slot->key;
+    char id[32] = "";
+    if ((e->flags & ENTRY_HAS_ID) != 0) {
+        (void)snprintf(id, sizeof id, " (id %llu)", (unsigned long long)e->id);
+    }
+    (void)err_set(err,
+                  code,
+                  "%s: the slot of '%.*s'%s %s",
+                  component_name(slot->component),
+                  cl_shown(e->path),
+                  (const char *)e->path.data,
+                  id,
+                  what);
+    return err_at(err, slot->component, e->path.data, e->path.bytes);
+}
+
+int slot_check_all(struct capture *cap)
 {
     struct err *err = &cap->c->err;
-    (void)pthread_mutex_lock(&cap->c->slot_lock);
-    bool done = slot->done;
-    int rc = slot->rc;
-    (void)pthread_mutex_unlock(&cap->c->slot_lock);
-    if (!done) {
-        rc = err_set(err, -CAIRN_ESYNC, "a slot was still open when the capture ended");
-    } else if (rc < 0) {
-        rc = err_set(err, rc, "the copy into a slot failed: %s", cairn_strerror(rc));
-    } else {
-        return writer_check_bool(&slot->key, slot->dst, err);
+    struct slot bad;
+    char what[128];
+    if (!slot_first_bad(cap, &bad)) {
+        return 0;
     }
-    (void)err_at(err, slot->component, slot->key.path.data, slot->key.path.bytes);
+    if (bad.done) {
+        (void)snprintf(
+            what, sizeof what, "was not filled: the copy failed, %s", cairn_strerror(bad.rc));
+        return slot_wrong(err, &bad, bad.rc, what);
+    }
+    return slot_wrong(err,
+                      &bad,
+                      -CAIRN_ESYNC,
+                      "was still open when the capture ended: fill it before, or capture "
+                      "asynchronously");
+}
+
+/* ---- all are done ---- */
+
+static int slot_check_value(struct capture *cap, const struct slot *slot)
+{
+    int rc = writer_check_bool(&slot->key, slot->dst, &cap->c->err);
+    if (rc < 0) {
+        (void)err_at(&cap->c->err, slot->component, slot->key.path.data, slot->key.path.bytes);
+    }
     return rc;
 }
 
@@ -110,14 +200,16 @@ static void slot_settle(struct capture *cap, const struct slot *slot)
 
 int slot_finish_all(struct capture *cap)
 {
-    int rc = 0;
+    int rc = slot_check_all(cap);
     for (uint32_t i = 0; rc == 0 && i < cap->slot_count; i++) {
-        rc = slot_check(cap, &cap->slots[i]);
+        rc = slot_check_value(cap, &cap->slots[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < cap->slot_count; i++) {
         slot_settle(cap, &cap->slots[i]);
     }
-    pack_finish_late(cap);
+    if (rc == 0) {
+        pack_finish_late(cap);
+    }
     for (uint32_t i = 0; rc == 0 && i < cap->slot_count; i++) {
         struct slot *slot = &cap->slots[i];
         if (slot->key.bytes >= LIMIT_OWN_CHUNK_BYTES) {

@@ -111,11 +111,8 @@ tp_connect_socket(int fd, const struct sockaddr_un *to, const struct deadline *d
     return 0;
 }
 
-/* A socket that is none of the standard descriptors: when the caller has closed one of those, a
- * message that is printed must not end up in the daemon. */
-static int tp_socket(void)
+int tp_no_standard(int fd)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || fd > STDERR_FILENO) {
         return fd;
     }
@@ -137,7 +134,7 @@ int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct e
                        sizeof to.sun_path - 1);
     }
     memcpy(to.sun_path, path, strlen(path) + 1);
-    int fd = tp_socket();
+    int fd = tp_no_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) {
         return err_errno(err, errno, "make a socket");
     }

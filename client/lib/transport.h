@@ -24,6 +24,10 @@ bool deadline_passed(const struct deadline *d);
 /* Sleep, but not beyond the deadline: false when that has passed. */
 bool deadline_sleep(const struct deadline *d, int64_t ms);
 
+/* The same descriptor (close-on-exec), or another instead of it, that is none of the standard ones:
+ * when the caller has closed one of those, a message that is printed must not end up here. -1 and
+ * errno: fd was -1, or there is no other. */
+int tp_no_standard(int fd);
 /* The socket is non-blocking and close-on-exec, and never one of the standard streams.
  * Errors: EINVAL path too long; ECONN nobody listens; EACCES; ETIMEDOUT. */
 int tp_connect(const char *path, const struct deadline *d, int *ret_fd, struct err *err);

@@ -161,7 +161,7 @@ int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *d
 int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn_slot *ret)
 {
     struct entry entry = { 0 };
-    struct cairn_slot slot = { 0 };
+    struct slot slot = { 0 };
     if (w == NULL || ret == NULL) {
         return -CAIRN_EINVAL;
     }
@@ -173,13 +173,13 @@ int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct c
         rc = writer_keep(w, &entry);
     }
     if (rc == 0) {
-        rc = slot_add(w->cap, w->component, &entry, &slot);
+        rc = slot_place(w->cap, w->component, &entry, &slot);
     }
     if (rc == 0) {
         rc = writer_append(w, &entry);
     }
-    if (rc == 0) {
-        *ret = slot;
+    if (rc == 0) { /* last: what is handed out comes back, even when the capture fails */
+        rc = slot_hand_out(w->cap, &slot, ret);
     }
     return writer_fail(w, rc, &entry);
 }

@@ -20,6 +20,7 @@ void check_fini(struct check *c)
 {
     free(c->chunks);
     free(c->used);
+    check_members_fini(&c->members);
     c->chunks = NULL;
     c->used = NULL;
     c->chunk_count = 0;
@@ -92,6 +93,7 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
     int rc = rules_entry(component, e, err);
     rc = rc < 0 ? rc : rules_precision(c->announced.precision, e, err);
     rc = rc < 0 ? rc : rules_place(component, e, c->chunks, c->chunk_count, err);
+    rc = rc < 0 ? rc : check_members_add(&c->members, c->announced.kind, component, e, err);
     if (rc < 0) {
         return rc;
     }
@@ -258,7 +260,8 @@ int check_end(struct check *c,
               const struct digest *root,
               struct err *err)
 {
-    int rc = check_presence(c, infos, count, err);
+    int rc = check_members_end(&c->members, err);
+    rc = rc < 0 ? rc : check_presence(c, infos, count, err);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         rc = check_info(c, &infos[i], err);
     }

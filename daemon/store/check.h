@@ -6,6 +6,7 @@
 #include "internal/err.h"
 #include "record/digest.h"
 #include "record/record.h"
+#include "store/check_ids.h"
 #include "wire/rows.h"
 
 struct check_sum {
@@ -19,6 +20,7 @@ struct check {
     uint32_t chunk_count, chunk_cap;
     uint64_t stored_bytes;
     uint8_t *used; /* a bit per chunk: some entry lies in it */
+    struct check_members members;
     struct check_sum sums[COMPONENT_NR];
     enum component current;
     uint32_t last_count; /* entries of the page before */

@@ -165,18 +165,22 @@ enum cairn_save_state {
 
 /* Open a run at a daemon. `socket` NULL: $CAIRN_SOCKET, else /run/cairn/cairnd.sock. `run` is RUN
  * (the caller's own) or USER/RUN. Connects at once, and again whenever the connection was lost.
- * Even on failure *ret is set (to a handle that only cairn_error and cairn_close accept), unless
- * memory ran out, so that the reason can be read. That it opens says that the run may be read: who
- * may read a run of another's but not write to it is told so (EACCES) by the first save.
+ * Even on failure *ret is set (to a handle that only cairn_error, captures, their event loop and
+ * cairn_close accept), unless memory ran out, so that the reason can be read; what was captured
+ * with it may be saved by another handle, once it is closed. That it opens says that the run may be
+ * read: who may read a run of another's but not write to it is told so (EACCES) by the first save.
  * Errors: EINVAL run name, path too long for a socket; ECONN no daemon; EVERSION; EACCES;
  * ETIMEDOUT. Ownership: the caller closes *ret.   Threads: any.   Blocks: until connected, at most
  * 10 s. */
 CAIRN_API int cairn_open(const char *socket, const char *run, struct cairn **ret);
 
 /* Close; a save that was started and not waited for still completes in the daemon. Records made
- * with the handle stay readable except for payload that was not read yet. Returns NULL.
- * Errors: none; NULL is allowed.   Ownership: frees c.   Threads: one per handle.   Blocks: never.
- */
+ * with the handle stay readable except for payload that was not read yet. An asynchronous capture
+ * that is under way is cancelled: its callback is called with -CAIRN_ECANCELED before this returns
+ * (not in a forked child). Slots that are still open may go on being written to; each must be done
+ * as ever, with this handle, and the memory of their capture goes with the last one. Returns NULL.
+ * Errors: none; NULL is allowed.   Ownership: frees c.   Threads: one per handle, but never inside
+ * a put.   Blocks: never. */
 CAIRN_API struct cairn *cairn_close(struct cairn *c);
 
 /* The sentence about the last failure on this handle: what, where, what to do. "" when none.
@@ -189,6 +193,28 @@ CAIRN_API const char *cairn_error(const struct cairn *c);
  * Errors: EINVAL <= 0.   Ownership: -.   Threads: one per handle.   Blocks: never. */
 CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
 
+/* ---- event loop: for asynchronous captures (cairn/training.h) --------------------------------
+ *
+ * Poll cairn_fd for cairn_events in any loop, and call cairn_process when it is ready; or call
+ * cairn_process now and then, without a descriptor. */
+
+/* The descriptor to poll: always the same one of a handle, and close-on-exec. It is readable when
+ * cairn_process has something to do; only that reads from it. Returns it, or a negative code.
+ * Errors: EINVAL; EBUSY no descriptor is free.   Ownership: the handle's, until it is closed.
+ * Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_fd(struct cairn *c);
+
+/* The poll(2) events to wait for: POLLIN. Returns them, or a negative code.
+ * Errors: EINVAL.   Ownership: -.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_events(const struct cairn *c);
+
+/* Take an asynchronous capture as far as it goes: ask the components whose turn it is, and call
+ * its callback when it is whole or has failed. 0 also when there was nothing to do, or a capture
+ * failed: only its callback is told. Calls back last, and no more than once.
+ * Errors: EINVAL.   Ownership: -.   Threads: one per handle.   Blocks: for the copies of the
+ * components that it asks and the digests of their slots; never for a slot or the daemon. */
+CAIRN_API int cairn_process(struct cairn *c);
+
 /* ---- capture side: inside a component's put callback ------------------------------------------
  */
 
@@ -199,14 +225,18 @@ CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
 CAIRN_API int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *data);
 
 /* Put a tensor whose bytes the caller writes itself: *ret is where. The slot must be done (next
- * call) before a synchronous capture returns.
+ * call), exactly once, before a synchronous capture ends; an asynchronous one waits for that. Also
+ * the slots of a capture that has failed, or whose handle was closed: their places stay until then.
  * Errors: as cairn_put.   Ownership: the place belongs to the record.   Threads: the capturing one.
  * Blocks: never. */
 CAIRN_API int
 cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn_slot *ret);
 
-/* The bytes of a slot are in place (rc 0), or the copy failed (rc < 0: the capture fails with it).
- * Errors: EINVAL no such open slot.   Ownership: -.   Threads: any.   Blocks: never. */
+/* The bytes of a slot are in place (rc 0), or the copy failed (rc < 0: the capture fails with it;
+ * an asynchronous one at once, so this is how to give it up). Nothing may write to the slot after
+ * it. Errors: EINVAL no such open slot; EFORK.   Ownership: the last slot of a capture that has
+ * failed frees its memory.   Threads: any, also while the handle is used or closed.   Blocks:
+ * never. */
 CAIRN_API int cairn_slot_done(struct cairn *c, const struct cairn_slot *s, int rc);
 
 /* Put a scalar. Floats are carried as their bits: NaN payloads and -0.0 stay. str is UTF-8 up to

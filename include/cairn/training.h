@@ -77,10 +77,11 @@ struct cairn_trainer {
 /* Capture a boundary into memory of the library (seed: capture, capture_with_dtypes,
  * capture_weighted, capture_weighted_with_dtypes). Talks to no daemon. The trainer may go on as
  * soon as it returns; later changes do not reach the record. Errors: what a callback returned;
- * ECONCURRENT; ESYNC a slot was left open; EWINDOW; EDTYPES one (id, trainable) with two dtypes,
- * or the walk and the model differ; EINVAL; EEXIST; ELIMIT; ENOMEM. On failure there is no record.
- * Ownership: *ret is saved or freed by the caller.   Threads: one per handle, and no update of the
- * trainer meanwhile.   Blocks: for one copy of the state. */
+ * ECONCURRENT; ESYNC a slot was left open; EBUSY a capture of this handle is under way; EWINDOW;
+ * EDTYPES one (id, trainable) with two dtypes, or the walk and the model differ; EINVAL; EEXIST;
+ * ELIMIT; ENOMEM. On failure there is no record. Ownership: *ret is saved or freed by the caller.
+ * Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for one copy of the
+ * state. */
 CAIRN_API int
 cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
 CAIRN_API int cairn_capture_with_dtypes(struct cairn *c,
@@ -91,6 +92,43 @@ cairn_capture_weighted(struct cairn *c, const struct cairn_trainer *t, struct ca
 CAIRN_API int cairn_capture_weighted_with_dtypes(struct cairn *c,
                                                  const struct cairn_trainer *t,
                                                  struct cairn_record **ret);
+
+/* What became of an asynchronous capture: with rc 0 the record, which is the receiver's to save or
+ * free; else the code that the synchronous call would return, and NULL. It may call the library,
+ * also to capture again or to close the handle. cairn_error has the sentence. */
+typedef void cairn_captured_fn(void *arg, int rc, struct cairn_record *r);
+
+/* Capture asynchronously: the trainer's own copies fill the slots (cairn_put_slot) of any component
+ * meanwhile, from any thread, and nobody waits for them (seed: capture_async,
+ * capture_async_with_dtypes, capture_weighted_async; the fourth by the same rule). Talks to no
+ * daemon. The gradients are asked before this returns; model, optimizer, scheduler and state by
+ * cairn_process, once all slots of the gradients are done; `done` is called by cairn_process once
+ * all slots are. The record is to the byte that of the synchronous call. *t is copied; what it
+ * points to must stay, and the trainer must not be updated, until `done` is called: with a
+ * generation, an update is ECONCURRENT. A slot that failed ends the capture; slots of it that are
+ * open then keep their places until they are done. One capture at a time: another one, of either
+ * sort, is refused with EBUSY until `done` was called. Other calls may be made meanwhile.
+ * Errors: returned, when they are found before this returns, and then `done` is never called; else
+ * told to `done`, which is called exactly once. As the synchronous calls (but not ESYNC); EBUSY;
+ * ECANCELED the handle was closed first (cairn_close).
+ * Ownership: the record is the receiver's.   Threads: one per handle.   Blocks: for one copy of
+ * what the gradients put without a slot. */
+CAIRN_API int cairn_capture_async(struct cairn *c,
+                                  const struct cairn_trainer *t,
+                                  cairn_captured_fn *done,
+                                  void *arg);
+CAIRN_API int cairn_capture_async_with_dtypes(struct cairn *c,
+                                              const struct cairn_trainer *t,
+                                              cairn_captured_fn *done,
+                                              void *arg);
+CAIRN_API int cairn_capture_weighted_async(struct cairn *c,
+                                           const struct cairn_trainer *t,
+                                           cairn_captured_fn *done,
+                                           void *arg);
+CAIRN_API int cairn_capture_weighted_with_dtypes_async(struct cairn *c,
+                                                       const struct cairn_trainer *t,
+                                                       cairn_captured_fn *done,
+                                                       void *arg);
 
 /* Restore a loaded record into the trainer. Which call accepts which kind:
  *   call                             plain   dtypes   weighted   weighted with dtypes
@@ -136,6 +174,17 @@ CAIRN_API int cairn_model_state_capture(struct cairn *c,
 CAIRN_API int cairn_model_state_capture_weighted(struct cairn *c,
                                                  const struct cairn_trainer *t,
                                                  struct cairn_record **ret);
+
+/* The same, asynchronously: as cairn_capture_async (seed: capture_async, capture_weighted_async).
+ */
+CAIRN_API int cairn_model_state_capture_async(struct cairn *c,
+                                              const struct cairn_trainer *t,
+                                              cairn_captured_fn *done,
+                                              void *arg);
+CAIRN_API int cairn_model_state_capture_weighted_async(struct cairn *c,
+                                                       const struct cairn_trainer *t,
+                                                       cairn_captured_fn *done,
+                                                       void *arg);
 
 /* Restore (seed: ModelStateTrainingRecord::restore, restore_weighted). Order, when looking and when
  * reading: model, contract, gradients, optimizer, scheduler, state. The contract must be exactly

@@ -57,8 +57,10 @@ static void good_fill(struct good *g)
 static void good_run(const char *socket_path, int stop)
 {
     struct good g = { .tensor = malloc(TENSOR_BYTES) };
-    struct cairn_trainer t = { .model = { &g, "good", good_put, NULL, good_get },
-                               .state = { &g, "good", good_put_round, NULL, NULL } };
+    struct cairn_trainer t = {
+        .model = { .self = &g, .type = "good", .put = good_put, .get = good_get },
+        .state = { .self = &g, .type = "good", .put = good_put_round }
+    };
     struct cairn *c = NULL;
     struct cairn_record *r = NULL;
     int rc = cairn_open(socket_path, "good", &c);

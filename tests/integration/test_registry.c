@@ -1,7 +1,6 @@
 /* The table of open runs at a real daemon: what is remembered of a run that was closed, in which
  * order those are served that wait for one, how much of the table one uid gets, and who is told
  * what of whose runs. */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -11,7 +10,7 @@
 #include "support/daemon.h"
 #include "support/hold.h"
 #include "support/peer.h"
-#include "support/sample.h"
+#include "support/saver.h"
 
 enum { WAIT_MS = 20000, OTHER_UID = 4242, REQUEST = 40 };
 
@@ -433,60 +432,18 @@ CASE(registry, a_stop_while_a_run_is_being_opened, .timeout = 60)
 /* ---- a second BEGIN of a sealed save -----------------------------------------------------------
  */
 
-struct saver {
-    struct reg *r;
-    struct sample sample;
-    struct cairn *c;
-    struct cairn_boundary saved;
-    int rc;
-    pthread_t thread;
-};
-
-static void *saver_main(void *arg)
-{
-    static const uint8_t id[16] = { 5 };
-    struct saver *s = arg;
-    struct cairn_record *record = NULL;
-    s->rc = cairn_capture(s->c, &s->sample.trainer, &record);
-    if (s->rc == 0) {
-        s->rc = cairn_save(
-            s->c, &record, &(struct cairn_save_args){ .step = 1, .save_id = id }, &s->saved);
-    }
-    (void)cairn_record_free(record);
-    return NULL;
-}
-
-static void saver_start(struct saver *s, struct reg *r)
-{
-    *s = (struct saver){ .r = r };
-    cr_assert_eq(cairn_open(r->d.socket, "shared", &s->c), 0);
-    cr_assert_eq(cairn_set_timeout(s->c, 10000), 0);
-    sample_init(&s->sample,
-                (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
-                (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
-    sample_fill(&s->sample, 1);
-    cr_assert_eq(pthread_create(&s->thread, NULL, saver_main, s), 0);
-}
-
-static void saver_end(struct saver *s, int rc)
-{
-    cr_assert_eq(pthread_join(s->thread, NULL), 0);
-    cr_assert_eq(s->rc, rc, "%d: %s", s->rc, cairn_error(s->c));
-    (void)cairn_close(s->c);
-    sample_fini(&s->sample);
-}
-
 CASE(registry, who_waits_for_a_sealed_save_is_told_that_another_does, .timeout = 60)
 {
     struct reg r;
     struct hold h;
+    static const uint8_t id[16] = { 5 };
     struct saver first;
     struct saver second;
     reg_init(&r);
     reg_start_held(&r, &h, "commit");
-    saver_start(&first, &r);
+    saver_start(&first, r.d.socket, "shared", 1, id);
     cr_assert(hold_wait(&h, WAIT_MS));
-    saver_start(&second, &r);
+    saver_start(&second, r.d.socket, "shared", 1, id);
     saver_end(&first, -CAIRN_ESUPERSEDED);
     hold_release(&h);
     saver_end(&second, 0);

@@ -2,7 +2,6 @@
  * trainers that replace each other, and an orderly stop in the middle of it all. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "support/daemon.h"
 #include "support/hold.h"
 #include "support/peer.h"
-#include "support/sample.h"
+#include "support/saver.h"
 
 enum { RUNS = 300, WAIT_MS = 30000 };
 
@@ -102,48 +101,13 @@ CASE(runs, three_hundred_in_turn, .timeout = 240)
 /* ---- several boundaries of one run under way
  * --------------------------------------------------------- */
 
-struct saver {
-    struct runs *runs;
-    struct sample sample;
-    struct cairn *c;
-    struct cairn_boundary saved;
-    int rc;
-    pthread_t thread;
-};
-
-static void *saver_main(void *arg)
-{
-    struct saver *s = arg;
-    s->rc = sample_save(&s->sample, s->c, &s->saved);
-    return NULL;
-}
-
-static void saver_start(struct saver *s, struct runs *r, uint64_t seed)
-{
-    s->runs = r;
-    s->c = runs_open(r, "shared");
-    sample_init(&s->sample,
-                (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
-                (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
-    sample_fill(&s->sample, seed);
-    cr_assert_eq(pthread_create(&s->thread, NULL, saver_main, s), 0);
-}
-
-static void saver_end(struct saver *s)
-{
-    cr_assert_eq(pthread_join(s->thread, NULL), 0);
-    cr_assert_eq(s->rc, 0, "%s", cairn_error(s->c));
-    (void)cairn_close(s->c);
-    sample_fini(&s->sample);
-}
-
 /* An upload that was begun first and goes nowhere: who came later waits for it, but not for ever.
  */
 CASE(runs, a_later_save_waits_for_an_earlier_one_and_passes_it_when_it_fails, .timeout = 60)
 {
     struct runs r;
     struct peer_client p;
-    struct saver s = { 0 };
+    struct saver s;
     struct frame f = { 0 };
     union wire_msg msg;
     runs_init(&r);
@@ -153,11 +117,11 @@ CASE(runs, a_later_save_waits_for_an_earlier_one_and_passes_it_when_it_fails, .t
     peer_hello(&p);
     peer_begin(&p, "shared", 1);
     uint64_t begun_ns = now_ns();
-    saver_start(&s, &r, 5);
+    saver_start(&s, r.d.socket, "shared", 5, NULL);
     cr_assert(peer_recv(&p, WAIT_MS, &f, &msg));
     cr_assert_eq(f.type, WIRE_ERROR);
     cr_assert_eq(msg.error.code, CAIRN_ETIMEDOUT);
-    saver_end(&s);
+    saver_end(&s, 0);
     cr_assert_geq(now_ns() - begun_ns, 1500000000u, "the later save did not wait");
     cr_assert_eq(s.saved.seq, 1);
     peer_close(&p);
@@ -208,17 +172,17 @@ CASE(runs, boundaries_commit_in_the_order_in_which_they_were_begun, .timeout = 6
 {
     struct runs r;
     struct hold h;
-    struct saver first = { 0 };
-    struct saver second = { 0 };
+    struct saver first;
+    struct saver second;
     char armed[400];
     runs_init(&r);
     daemon_start(&r.d, NULL);
     hold_init(&h, r.d.socket_dir, "hold");
     (void)snprintf(armed, sizeof armed, "seal:hold=%s:1", h.path);
     cr_assert_eq(setenv("CAIRN_FAILPOINT", armed, 1), 0);
-    saver_start(&first, &r, 1);
+    saver_start(&first, r.d.socket, "shared", 1, NULL);
     cr_assert(hold_wait(&h, WAIT_MS));
-    saver_start(&second, &r, 2);
+    saver_start(&second, r.d.socket, "shared", 2, NULL);
     struct cairn *c = runs_open(&r, "shared");
     struct cairn_boundary b;
     size_t count = 0;
@@ -227,8 +191,8 @@ CASE(runs, boundaries_commit_in_the_order_in_which_they_were_begun, .timeout = 6
     int rc = cairn_find(c, "latest", 1, &b, &count);
     cr_assert(rc == -CAIRN_ENOENT || rc == -CAIRN_ETIMEDOUT, "find: %d %s", rc, cairn_error(c));
     hold_release(&h);
-    saver_end(&first);
-    saver_end(&second);
+    saver_end(&first, 0);
+    saver_end(&second, 0);
     cr_assert_eq(first.saved.seq, 1);
     cr_assert_eq(second.saved.seq, 2);
     cr_assert_eq(second.saved.parent_seq, 1);
@@ -242,7 +206,7 @@ CASE(runs, an_orderly_stop_ends_the_commit_in_flight, .timeout = 60)
 {
     struct runs r;
     struct hold h;
-    struct saver s = { 0 };
+    struct saver s;
     struct peer_client p;
     struct frame f = { 0 };
     union wire_msg msg;
@@ -251,7 +215,7 @@ CASE(runs, an_orderly_stop_ends_the_commit_in_flight, .timeout = 60)
     hold_init(&h, r.d.socket_dir, "hold");
     (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=commit:hold=%s:1", h.path);
     daemon_start(&r.d, (const char *const[]){ armed, NULL });
-    saver_start(&s, &r, 1);
+    saver_start(&s, r.d.socket, "shared", 1, NULL);
     cr_assert(hold_wait(&h, WAIT_MS));
     peer_connect(&p, r.d.socket);
     peer_hello(&p);
@@ -266,7 +230,7 @@ CASE(runs, an_orderly_stop_ends_the_commit_in_flight, .timeout = 60)
                  (const char *)msg.error.text.data);
     cr_assert_not(proc_wait(&r.d.proc, 0), "it stopped before its commit had ended");
     hold_release(&h);
-    saver_end(&s);
+    saver_end(&s, 0);
     cr_assert_eq(s.saved.seq, 1);
     cr_assert(proc_wait(&r.d.proc, 10000), "it did not stop within 10 s");
     cr_assert_eq(proc_exit(&r.d.proc), 0);

@@ -17,7 +17,6 @@
 /* A load that is held up waits for its uid's share until somebody's 38 s are over. */
 enum { CHUNKS = 4, WAIT_MS = 15000, DESCRIBE = 20, VERIFY = 21 };
 
-static char dir[TMP_PATH_BYTES];
 static struct daemon d;
 
 /* A daemon, and a boundary of four whole chunks in run "slow". */
@@ -25,10 +24,7 @@ static void begin(const char *option, const char *const *env)
 {
     struct sample s;
     struct cairn *c = NULL;
-    tmp_make("slow", dir);
-    daemon_init(&d, dir);
-    d.args[0] = option;
-    daemon_start(&d, env);
+    daemon_begin(&d, "slow", (const char *const[]){ option, NULL }, env);
     sample_init(&s,
                 (struct sample_tensors){ .count = CHUNKS, .tensor_bytes = LIMIT_CHUNK_BYTES },
                 (struct sample_tensors){ .count = 0 });
@@ -39,35 +35,10 @@ static void begin(const char *option, const char *const *env)
     sample_fini(&s);
 }
 
-static void end(void)
-{
-    cr_assert_eq(daemon_stop(&d), 0);
-    cr_assert_eq(daemon_fsck(&d, false), 0);
-    daemon_fini(&d);
-    tmp_remove(dir);
-}
-
 static void send_load(struct peer_client *p, uint32_t request, struct wire_load load)
 {
     const union wire_msg msg = { .load = load };
     cr_assert(peer_send(p, WIRE_LOAD, request, &msg, (struct slice){ 0 }));
-}
-
-/* The next frame is this one. */
-static void
-expect(struct peer_client *p, enum wire_type type, uint32_t request, union wire_msg *ret)
-{
-    struct frame f = { 0 };
-    cr_assert(peer_recv(p, WAIT_MS, &f, ret), "no frame came, expected type %d", (int)type);
-    cr_assert(f.type == type && f.request == request,
-              "type %u of request %u instead of %d of %u%s%.*s",
-              f.type,
-              f.request,
-              (int)type,
-              request,
-              f.type == WIRE_ERROR ? ": " : "",
-              f.type == WIRE_ERROR ? (int)ret->error.text.bytes : 0,
-              f.type == WIRE_ERROR ? (const char *)ret->error.text.data : "");
 }
 
 static void pin(struct peer_client *p)
@@ -78,7 +49,7 @@ static void pin(struct peer_client *p)
     peer_connect(p, d.socket);
     peer_hello(p);
     cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
-    expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
+    peer_expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
     cr_assert_eq(msg.described.boundary.chunk_count, CHUNKS);
 }
 
@@ -87,10 +58,10 @@ static void load_whole(struct peer_client *p)
     union wire_msg msg;
     send_load(p, 1, (struct wire_load){ 0, CHUNKS, CHUNKS });
     for (uint32_t i = 0; i < CHUNKS; i++) {
-        expect(p, WIRE_DATA, 1, &msg);
+        peer_expect(p, WIRE_DATA, 1, &msg);
         cr_assert_eq(msg.data.chunk, i);
     }
-    expect(p, WIRE_LOADED, 1, &msg);
+    peer_expect(p, WIRE_LOADED, 1, &msg);
 }
 
 /* So many ask for all, and read nothing. That there is something to read says that the daemon has
@@ -117,14 +88,14 @@ CASE(slow_reader, two_that_do_not_read_hold_up_nobody, .timeout = 120)
 {
     begin(NULL, NULL);
     others_load_beside(2);
-    end();
+    daemon_end(&d);
 }
 
 CASE(slow_reader, not_even_with_the_smallest_pool, .timeout = 120)
 {
     begin("--read-pool-bytes=32MiB", NULL);
     others_load_beside(1);
-    end();
+    daemon_end(&d);
 }
 
 /* ---- a question with many answers ---- */
@@ -169,7 +140,7 @@ static void verify_unread(struct peer_client *p)
     peer_hello(p);
     msg.describe = (struct wire_describe){ slice_str("slow"), slice_str("seq:1"), true };
     cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
-    expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
+    peer_expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
     send_load(p, 1, (struct wire_load){ 0, 1, 1 });
     cr_assert(wait_input(p->fd, WAIT_MS)); /* the chunk is first in the queue */
     for (uint32_t i = 0; i < PINGS; i++) {
@@ -180,7 +151,7 @@ static void verify_unread(struct peer_client *p)
     peer_hello(&other);
     for (unsigned i = 0; i < 4 * MORE; i++) {
         verify(&other, false);
-        expect(&other, WIRE_VERIFIED, VERIFY, &msg);
+        peer_expect(&other, WIRE_VERIFIED, VERIFY, &msg);
     }
     peer_close(&other);
 }
@@ -196,7 +167,7 @@ CASE(slow_reader, a_long_answer_waits_and_comes_whole, .timeout = 120)
     } while (f.type != WIRE_VERIFIED || msg.verified.more);
     cr_assert_eq(msg.verified.boundary_count, MORE + 1);
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 CASE(slow_reader, stopping_does_not_wait_for_a_long_answer, .timeout = 120)
@@ -207,7 +178,7 @@ CASE(slow_reader, stopping_does_not_wait_for_a_long_answer, .timeout = 120)
     cr_assert_eq(daemon_stop(&d), 0);
     cr_assert_lt(now_ns() - before, UINT64_C(8000000000));
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 #ifdef CAIRN_FAILPOINTS
@@ -268,11 +239,11 @@ static void failed_stream(struct peer_client *p, struct hold *first, struct hold
     cr_assert(peer_send(p, WIRE_RELEASE, 1, &msg, (struct slice){ 0 }));
     cr_assert(hold_wait(second, WAIT_MS));
     hold_release(first);
-    expect(p, WIRE_ERROR, 1, &msg);
+    peer_expect(p, WIRE_ERROR, 1, &msg);
     tail_put_back(&tail);
     send_load(p, 2, (struct wire_load){ 0, CHUNKS, CHUNKS });
     cr_assert(peer_send(p, WIRE_PING, 3, &msg, (struct slice){ 0 }));
-    expect(p, WIRE_DONE, 3, &msg); /* so the daemon has seen the LOAD */
+    peer_expect(p, WIRE_DONE, 3, &msg); /* so the daemon has seen the LOAD */
     hold_release(second);
 }
 
@@ -297,15 +268,15 @@ CASE(slow_reader, what_a_failed_stream_leaves_is_not_sent_in_the_next, .timeout 
     pin(&p);
     failed_stream(&p, &first, &second);
     for (uint32_t i = 0; i < CHUNKS; i++) {
-        expect(&p, WIRE_DATA, 2, &msg);
+        peer_expect(&p, WIRE_DATA, 2, &msg);
         cr_assert_eq(msg.data.chunk, i, "chunk %u instead of %u", msg.data.chunk, i);
     }
-    expect(&p, WIRE_LOADED, 2, &msg);
+    peer_expect(&p, WIRE_LOADED, 2, &msg);
     cr_assert_eq(msg.loaded.chunk_count, CHUNKS);
     peer_close(&p);
     hold_fini(&first);
     hold_fini(&second);
     tmp_remove(holds);
-    end();
+    daemon_end(&d);
 }
 #endif

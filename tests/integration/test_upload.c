@@ -1,6 +1,5 @@
 /* Uploads and their limits: what waits for the daemon is never aborted for it, what fails gives
  * back what it holds at once, and nobody keeps memory or a place in the line for nothing. */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,68 +12,12 @@
 #include "support/daemon.h"
 #include "support/hold.h"
 #include "support/peer.h"
-#include "support/sample.h"
+#include "support/saver.h"
 
-enum { WAIT_MS = 20000, PING = 90 };
+enum { WAIT_MS = 20000 };
 
-static char dir[TMP_PATH_BYTES];
 static struct daemon d;
 static uint8_t zeros[PEER_CHUNK_BYTES];
-
-static void begin(const char *const *options, const char *const *env)
-{
-    tmp_make("upload", dir);
-    daemon_init(&d, dir);
-    for (unsigned i = 0; options[i] != NULL; i++) {
-        d.args[i] = options[i];
-    }
-    daemon_start(&d, env);
-}
-
-static void end(void)
-{
-    cr_assert_eq(daemon_stop(&d), 0);
-    cr_assert_eq(daemon_fsck(&d, false), 0);
-    daemon_fini(&d);
-    tmp_remove(dir);
-}
-
-/* The next frame is this one. */
-static void
-expect(struct peer_client *p, enum wire_type type, uint32_t request, union wire_msg *ret)
-{
-    struct frame f = { 0 };
-    cr_assert(peer_recv(p, WAIT_MS, &f, ret), "no frame came, expected type %d", (int)type);
-    cr_assert(f.type == type && f.request == request,
-              "type %u of request %u instead of %d of %u%s%.*s",
-              f.type,
-              f.request,
-              (int)type,
-              request,
-              f.type == WIRE_ERROR ? ": " : "",
-              f.type == WIRE_ERROR ? (int)ret->error.text.bytes : 0,
-              f.type == WIRE_ERROR ? (const char *)ret->error.text.data : "");
-}
-
-/* The next frame is an ERROR of the upload, with this code and these words. */
-static void expect_error(struct peer_client *p, uint32_t code, const char *words)
-{
-    union wire_msg msg;
-    char text[512];
-    expect(p, WIRE_ERROR, PEER_UPLOAD, &msg);
-    (void)snprintf(
-        text, sizeof text, "%.*s", (int)msg.error.text.bytes, (const char *)msg.error.text.data);
-    cr_assert_eq(msg.error.code, code, "code %u: %s", msg.error.code, text);
-    cr_assert_not_null(strstr(text, words), "%s", text);
-}
-
-/* All that was sent before has been seen, and nothing of it was refused. */
-static void ping(struct peer_client *p)
-{
-    union wire_msg msg = { 0 };
-    cr_assert(peer_send(p, WIRE_PING, PING, &msg, (struct slice){ 0 }));
-    expect(p, WIRE_DONE, PING, &msg);
-}
 
 static void begin_upload(struct peer_client *p, const char *run)
 {
@@ -103,7 +46,7 @@ static void seal_is_looked_at(struct peer_client *p)
 {
     union wire_msg msg = { .seal = { .root = { { 1 } } } };
     cr_assert(peer_send(p, WIRE_SEAL, PEER_UPLOAD, &msg, (struct slice){ 0 }));
-    expect_error(p, CAIRN_EINVAL, "component model is missing");
+    peer_expect_error(p, PEER_UPLOAD, CAIRN_EINVAL, "component model is missing");
 }
 
 /* ---- who waits for whom ---- */
@@ -115,8 +58,11 @@ CASE(upload, is_not_aborted_while_it_waits_for_a_buffer, .timeout = 60)
     struct peer_client stuck[STUCK];
     struct peer_client p;
     char run[16];
-    begin((const char *const[]){ "--idle=1s", "--pool-bytes=32MiB", "--min-rate=64KiB", NULL },
-          NULL);
+    daemon_begin(
+        &d,
+        "upload",
+        (const char *const[]){ "--idle=1s", "--pool-bytes=32MiB", "--min-rate=64KiB", NULL },
+        NULL);
     for (unsigned i = 0; i < STUCK; i++) {
         (void)snprintf(run, sizeof run, "stuck-%u", i);
         begin_upload(&stuck[i], run);
@@ -136,27 +82,28 @@ CASE(upload, is_not_aborted_while_it_waits_for_a_buffer, .timeout = 60)
         peer_close(&stuck[i]);
     }
     cr_assert(peer_send_raw(&p, zeros, sizeof zeros));
-    ping(&p);
+    peer_ping(&p);
     seal_is_looked_at(&p);
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 CASE(upload, is_not_aborted_while_its_bytes_arrive, .timeout = 60)
 {
     enum { PIECES = 16, PIECE_MS = 250 };
     struct peer_client p;
-    begin((const char *const[]){ "--idle=1s", "--min-rate=64KiB", NULL }, NULL);
+    daemon_begin(
+        &d, "upload", (const char *const[]){ "--idle=1s", "--min-rate=64KiB", NULL }, NULL);
     begin_upload(&p, "slow");
     send_data_head(&p);
     for (unsigned i = 0; i < PIECES; i++) {
         cr_assert_not(wait_input(p.fd, PIECE_MS), "it was refused");
         cr_assert(peer_send_raw(&p, zeros, sizeof zeros / PIECES));
     }
-    ping(&p);
+    peer_ping(&p);
     seal_is_looked_at(&p);
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 /* The buffer is back as soon as the upload has failed, and the rest of the frame is nobody's. */
@@ -165,21 +112,22 @@ CASE(upload, gives_its_buffer_back_in_mid_frame, .timeout = 60)
     struct peer_client p;
     struct peer_client other;
     union wire_msg msg = { 0 };
-    begin((const char *const[]){ "--idle=1s", "--min-rate=64KiB", NULL }, NULL);
+    daemon_begin(
+        &d, "upload", (const char *const[]){ "--idle=1s", "--min-rate=64KiB", NULL }, NULL);
     begin_upload(&p, "stops");
     send_data_head(&p);
     cr_assert(peer_send_raw(&p, zeros, 1000));
-    expect_error(&p, CAIRN_ETIMEDOUT, "no progress");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_ETIMEDOUT, "no progress");
     peer_connect(&other, d.socket);
     peer_hello(&other);
     cr_assert(peer_send(&other, WIRE_STATUS, 2, &msg, (struct slice){ 0 }));
-    expect(&other, WIRE_STATUS_INFO, 2, &msg);
+    peer_expect(&other, WIRE_STATUS_INFO, 2, &msg);
     cr_assert_eq(msg.status_info.pool_used_bytes, 0);
     cr_assert(peer_send_raw(&p, zeros, sizeof zeros - 1000));
-    ping(&p);
+    peer_ping(&p);
     peer_close(&other);
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 /* ---- what costs the peer nothing ---- */
@@ -208,19 +156,19 @@ CASE(upload, frames_without_anything_are_refused, .timeout = 60)
     struct peer_client p;
     union wire_msg msg = { .entries = { .component = COMPONENT_MODEL } };
     const struct boundary sizes = { .payload_bytes = UINT64_C(1) << 63 };
-    begin((const char *const[]){ NULL }, NULL);
+    daemon_begin(&d, "upload", (const char *const[]){ NULL }, NULL);
     begin_upload(&p, "free");
     send_chunks(&p, 1, 0);
-    expect_error(&p, CAIRN_EINVAL, "CHUNKS without");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_EINVAL, "CHUNKS without");
     peer_close(&p);
     begin_upload(&p, "free");
     cr_assert(peer_send(&p, WIRE_ENTRIES, PEER_UPLOAD, &msg, (struct slice){ 0 }));
-    expect_error(&p, CAIRN_EINVAL, "ENTRIES without");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_EINVAL, "ENTRIES without");
     peer_close(&p);
     send_begin(&p, 1, &sizes);
-    expect_error(&p, CAIRN_EINVAL, "payload_bytes");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_EINVAL, "payload_bytes");
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 /* Announced is much; what comes, now and then, is next to nothing. */
@@ -232,19 +180,20 @@ CASE(upload, time_is_paid_for_with_bytes_that_came, .timeout = 90)
     const struct boundary sizes = { .payload_bytes = (uint64_t)CHUNKS * 65536,
                                     .stored_bytes = (uint64_t)CHUNKS * 65536,
                                     .chunk_count = CHUNKS };
-    begin((const char *const[]){ "--idle=2s", "--min-rate=64KiB", NULL }, NULL);
+    daemon_begin(
+        &d, "upload", (const char *const[]){ "--idle=2s", "--min-rate=64KiB", NULL }, NULL);
     send_begin(&p, 1, &sizes);
-    expect(&p, WIRE_BEGUN, PEER_UPLOAD, &msg);
+    peer_expect(&p, WIRE_BEGUN, PEER_UPLOAD, &msg);
     uint64_t start_ns = now_ns();
     uint32_t chunk = 0;
     do {
         cr_assert_lt(now_ns() - start_ns, (uint64_t)LONGEST_MS * 1000000);
         send_chunks(&p, chunk++, 1);
     } while (!wait_input(p.fd, STEP_MS));
-    expect_error(&p, CAIRN_ETIMEDOUT, "took too long");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_ETIMEDOUT, "took too long");
     cr_assert_geq(now_ns() - start_ns, UINT64_C(29000000000));
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 /* ---- memory for metadata ---- */
@@ -273,7 +222,7 @@ static void begin_metadata(struct peer_client *p, uint8_t id)
     const struct boundary sizes = { .entry_count = 1000, .payload_bytes = 1000 };
     union wire_msg msg;
     send_begin(p, id, &sizes);
-    expect(p, WIRE_BEGUN, PEER_UPLOAD, &msg);
+    peer_expect(p, WIRE_BEGUN, PEER_UPLOAD, &msg);
 }
 
 static const char *const metadata_options[] = { "--metadata-bytes=5MiB",
@@ -283,43 +232,43 @@ static const char *const metadata_options[] = { "--metadata-bytes=5MiB",
 CASE(upload, one_alone_may_not_stage_more_than_a_user, .timeout = 60)
 {
     struct peer_client p;
-    begin(metadata_options, NULL);
+    daemon_begin(&d, "upload", metadata_options, NULL);
     begin_metadata(&p, 1);
     for (uint32_t page = 0; page < 2; page++) {
         cr_assert(send_page(&p, page));
-        ping(&p);
+        peer_ping(&p);
     }
     cr_assert(send_page(&p, 2));
-    expect_error(&p, CAIRN_ELIMIT, "2621440");
+    peer_expect_error(&p, PEER_UPLOAD, CAIRN_ELIMIT, "2621440");
     peer_close(&p);
-    end();
+    daemon_end(&d);
 }
 
 CASE(upload, those_of_a_user_have_one_budget, .timeout = 60)
 {
     struct peer_client first;
     struct peer_client second;
-    begin(metadata_options, NULL);
+    daemon_begin(&d, "upload", metadata_options, NULL);
     begin_metadata(&first, 1);
     begin_metadata(&second, 2);
     cr_assert(send_page(&first, 0));
-    ping(&first);
+    peer_ping(&first);
     cr_assert(send_page(&second, 0));
-    ping(&second);
+    peer_ping(&second);
     cr_assert(send_page(&second, 1));
-    expect_error(&second, CAIRN_EBUSY, "2621440");
+    peer_expect_error(&second, PEER_UPLOAD, CAIRN_EBUSY, "2621440");
     peer_close(&second);
     uint64_t give_up_ns = now_ns() + (uint64_t)WAIT_MS * 1000000;
     union wire_msg msg = { 0 };
     do { /* until the refused one is undone */
         cr_assert_lt(now_ns(), give_up_ns);
         cr_assert(peer_send(&first, WIRE_STATUS, 2, &msg, (struct slice){ 0 }));
-        expect(&first, WIRE_STATUS_INFO, 2, &msg);
+        peer_expect(&first, WIRE_STATUS_INFO, 2, &msg);
     } while (msg.status_info.upload_count > 1);
     cr_assert(send_page(&first, 1));
-    ping(&first);
+    peer_ping(&first);
     peer_close(&first);
-    end();
+    daemon_end(&d);
 }
 
 CASE(upload, all_users_have_one_budget, .timeout = 60)
@@ -329,25 +278,25 @@ CASE(upload, all_users_have_one_budget, .timeout = 60)
     if (getuid() != 0) {
         cr_skip("needs root, to be several users");
     }
-    begin(metadata_options, NULL);
+    daemon_begin(&d, "upload", metadata_options, NULL);
     cr_assert_eq(chmod(d.socket_dir, 0755), 0);
     for (unsigned i = 0; i < USERS; i++) {
         cr_assert_eq(seteuid(1000 + i), 0);
         begin_metadata(&p[i], 1);
         cr_assert_eq(seteuid(0), 0);
         cr_assert(send_page(&p[i], 0));
-        ping(&p[i]);
+        peer_ping(&p[i]);
     }
     for (unsigned i = 0; i < 2; i++) {
         cr_assert(send_page(&p[i], 1));
-        ping(&p[i]);
+        peer_ping(&p[i]);
     }
     cr_assert(send_page(&p[2], 1));
-    expect_error(&p[2], CAIRN_EBUSY, "5242880");
+    peer_expect_error(&p[2], PEER_UPLOAD, CAIRN_EBUSY, "5242880");
     for (unsigned i = 0; i < USERS; i++) {
         peer_close(&p[i]);
     }
-    end();
+    daemon_end(&d);
 }
 
 #ifdef CAIRN_FAILPOINTS
@@ -363,12 +312,12 @@ static void begin_held(const char *point, const char *more, const char *const *o
     tmp_make_short(holds);
     hold_init(&hold, holds, "h");
     (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=%s:hold=%s:1%s", point, hold.path, more);
-    begin(options, (const char *const[]){ armed, NULL });
+    daemon_begin(&d, "upload", options, (const char *const[]){ armed, NULL });
 }
 
 static void end_held(void)
 {
-    end();
+    daemon_end(&d);
     hold_fini(&hold);
     tmp_remove(holds);
 }
@@ -382,54 +331,21 @@ CASE(upload, is_not_aborted_while_a_job_of_it_is_under_way, .timeout = 60)
     cr_assert(hold_wait(&hold, WAIT_MS));
     cr_assert_not(wait_input(p.fd, 2500), "it was refused");
     hold_release(&hold);
-    ping(&p);
+    peer_ping(&p);
     seal_is_looked_at(&p);
     peer_close(&p);
     end_held();
 }
 
-struct saver {
-    struct sample sample;
-    struct cairn *c;
-    struct cairn_boundary saved;
-    int rc;
-    pthread_t thread;
-};
-
-static void *saver_main(void *arg)
-{
-    struct saver *s = arg;
-    s->rc = sample_save(&s->sample, s->c, &s->saved);
-    return NULL;
-}
-
-static void saver_start(struct saver *s)
-{
-    cr_assert_eq(cairn_open(d.socket, "held", &s->c), 0, "%s", cairn_error(s->c));
-    sample_init(&s->sample,
-                (struct sample_tensors){ .count = 2, .tensor_bytes = 65536 },
-                (struct sample_tensors){ .count = 1, .tensor_bytes = 4096 });
-    sample_fill(&s->sample, 1);
-    cr_assert_eq(pthread_create(&s->thread, NULL, saver_main, s), 0);
-}
-
-static int saver_end(struct saver *s)
-{
-    cr_assert_eq(pthread_join(s->thread, NULL), 0);
-    (void)cairn_close(s->c);
-    sample_fini(&s->sample);
-    return s->rc;
-}
-
 /* While the manifest is checked, the others are served, and a question waits for its end. */
 CASE(upload, checking_a_manifest_holds_up_nobody, .timeout = 60)
 {
-    struct saver s = { 0 };
+    struct saver s;
     struct peer_client p;
     struct peer_client other;
     union wire_msg msg;
     begin_held("sealing", "", (const char *const[]){ NULL });
-    saver_start(&s);
+    saver_start(&s, d.socket, "held", 1, NULL);
     cr_assert(hold_wait(&hold, WAIT_MS));
     peer_connect(&p, d.socket);
     peer_hello(&p);
@@ -438,12 +354,12 @@ CASE(upload, checking_a_manifest_holds_up_nobody, .timeout = 60)
     cr_assert(peer_send(&p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
     peer_connect(&other, d.socket);
     peer_hello(&other);
-    ping(&other);
+    peer_ping(&other);
     cr_assert_not(wait_input(p.fd, 200), "the question did not wait");
     hold_release(&hold);
-    expect(&p, WIRE_FOUND, 2, &msg);
+    peer_expect(&p, WIRE_FOUND, 2, &msg);
     cr_assert_eq(msg.found.count, 1);
-    cr_assert_eq(saver_end(&s), 0);
+    saver_end(&s, 0);
     peer_close(&other);
     peer_close(&p);
     end_held();
@@ -466,7 +382,7 @@ CASE(upload, survives_its_client_from_seal_on, .timeout = 60)
     }
     b.root = digest_root(&b, infos, 5);
     send_begin(&p, 3, &b);
-    expect(&p, WIRE_BEGUN, PEER_UPLOAD, &msg);
+    peer_expect(&p, WIRE_BEGUN, PEER_UPLOAD, &msg);
     msg.seal = (struct wire_seal){ .components = infos, .component_count = 5, .root = b.root };
     cr_assert(peer_send(&p, WIRE_SEAL, PEER_UPLOAD, &msg, (struct slice){ 0 }));
     cr_assert(hold_wait(&hold, WAIT_MS));
@@ -476,11 +392,11 @@ CASE(upload, survives_its_client_from_seal_on, .timeout = 60)
     msg.find = (struct wire_find){ .run = slice_str("free"), .by_save_id = true, .save_id = { 3 } };
     cr_assert(peer_send(&p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
     hold_release(&hold);
-    expect(&p, WIRE_FOUND, 2, &msg);
+    peer_expect(&p, WIRE_FOUND, 2, &msg);
     msg.find =
         (struct wire_find){ .run = slice_str("free"), .selector = slice_str("latest"), .max = 1 };
     cr_assert(peer_send(&p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
-    expect(&p, WIRE_FOUND, 2, &msg);
+    peer_expect(&p, WIRE_FOUND, 2, &msg);
     cr_assert_eq(msg.found.count, 1);
     peer_close(&p);
     end_held();
@@ -489,19 +405,19 @@ CASE(upload, survives_its_client_from_seal_on, .timeout = 60)
 /* TERM while a manifest is checked: what was sealed is committed first. */
 CASE(upload, a_stop_waits_for_the_check_of_a_manifest, .timeout = 60)
 {
-    struct saver s = { 0 };
+    struct saver s;
     begin_held("sealing", "", (const char *const[]){ NULL });
-    saver_start(&s);
+    saver_start(&s, d.socket, "held", 1, NULL);
     cr_assert(hold_wait(&hold, WAIT_MS));
     proc_signal(&d.proc, SIGTERM);
     cr_assert_not(proc_wait(&d.proc, 500), "it stopped before the save had ended");
     hold_release(&hold);
-    cr_assert_eq(saver_end(&s), 0);
+    saver_end(&s, 0);
     cr_assert(proc_wait(&d.proc, WAIT_MS));
     cr_assert_eq(proc_exit(&d.proc), 0);
     cr_assert_eq(daemon_fsck(&d, false), 0);
     daemon_fini(&d);
-    tmp_remove(dir);
+    tmp_remove(d.dir);
     hold_fini(&hold);
     tmp_remove(holds);
 }
@@ -510,7 +426,7 @@ CASE(upload, a_stop_waits_for_the_check_of_a_manifest, .timeout = 60)
 CASE(upload, may_fail_while_its_manifest_is_checked, .timeout = 60)
 {
     struct hold write_hold;
-    struct saver s = { 0 };
+    struct saver s;
     char more[500];
     char write_holds[TMP_PATH_BYTES];
     tmp_make_short(write_holds);
@@ -518,11 +434,11 @@ CASE(upload, may_fail_while_its_manifest_is_checked, .timeout = 60)
     (void)snprintf(
         more, sizeof more, ",segment_write:hold=%s:1,segment_write:eio:1", write_hold.path);
     begin_held("sealing", more, (const char *const[]){ NULL });
-    saver_start(&s);
+    saver_start(&s, d.socket, "held", 1, NULL);
     cr_assert(hold_wait(&write_hold, WAIT_MS));
     cr_assert(hold_wait(&hold, WAIT_MS));
     hold_release(&write_hold);
-    cr_assert_eq(saver_end(&s), -CAIRN_EIO);
+    saver_end(&s, -CAIRN_EIO);
     hold_release(&hold);
     end_held();
     hold_fini(&write_hold);

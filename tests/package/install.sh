@@ -38,6 +38,11 @@ step "find_package"
 "$prefix/consumer/shared"
 env -u LD_LIBRARY_PATH "$prefix/consumer/static"
 
+step "all captures and restores, with a daemon"
+"$prefix/bin/cairn" exec --data "$prefix/data" -- "$prefix/consumer/all_calls" >"$prefix/calls"
+cat "$prefix/calls"
+[ "$(grep -c ': there and back$' "$prefix/calls")" -eq 12 ]
+
 step "what a trainer is made to load: libc and protobuf-c, nothing else"
 readelf -d "$prefix/lib/libcairn.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' >"$prefix/needed"
 if grep -vE '^(libc|libprotobuf-c|ld-linux-x86-64)\.so' "$prefix/needed"; then

@@ -122,6 +122,30 @@ void daemon_fini(struct daemon *d)
     tmp_remove(d->socket_dir);
 }
 
+void daemon_begin(struct daemon *d,
+                  const char *name,
+                  const char *const *options,
+                  const char *const *env)
+{
+    char dir[TMP_PATH_BYTES];
+    tmp_make(name, dir);
+    daemon_init(d, dir);
+    memcpy(d->dir, dir, sizeof d->dir);
+    for (size_t i = 0; options != NULL && options[i] != NULL; i++) {
+        cr_assert_lt(i + 1, sizeof d->args / sizeof d->args[0]);
+        d->args[i] = options[i];
+    }
+    daemon_start(d, env);
+}
+
+void daemon_end(struct daemon *d)
+{
+    cr_assert_eq(daemon_stop(d), 0);
+    cr_assert_eq(daemon_fsck(d, false), 0);
+    daemon_fini(d);
+    tmp_remove(d->dir);
+}
+
 static bool daemon_line_ends(const char *line, const char *end)
 {
     size_t line_bytes = strlen(line);

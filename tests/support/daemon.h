@@ -13,6 +13,7 @@ struct daemon {
     char data[TMP_PATH_BYTES + 8], log[TMP_PATH_BYTES + 16];
     char socket_dir[TMP_PATH_BYTES], socket[TMP_PATH_BYTES + 8], notify[TMP_PATH_BYTES + 8];
     int notify_fd;
+    char dir[TMP_PATH_BYTES]; /* of daemon_begin */
 };
 
 /* Paths: data and log below dir. Starts nothing. */
@@ -24,6 +25,15 @@ void daemon_kill(struct daemon *d); /* SIGKILL, reaped */
 int daemon_stop(struct daemon *d);
 /* Kill what is left; remove the socket's directory. */
 void daemon_fini(struct daemon *d);
+
+/* All that most tests need: a directory, which has `name` in its name, and a daemon that runs in it
+ * with these options (NULL, or NULL-terminated) and environment. */
+void daemon_begin(struct daemon *d,
+                  const char *name,
+                  const char *const *options,
+                  const char *const *env);
+/* It stops in order, and its store is sound; then all of it goes. */
+void daemon_end(struct daemon *d);
 
 /* cairnd --fsck of a stopped store: its exit code; what it found is printed. After a SIGKILL there
  * may be what the next opening of the run clears away, and says so: with `killed` that is no

@@ -10,6 +10,8 @@
 #include "record/digest.h"
 #include "support/proc.h"
 
+enum { PEER_WAIT_MS = 20000 };
+
 static void peer_die(const char *what)
 {
     perror(what);
@@ -129,6 +131,58 @@ bool peer_closed(struct peer_client *p, int timeout_ms)
         }
     }
     return false;
+}
+
+void peer_expect(struct peer_client *p,
+                 enum wire_type type,
+                 uint32_t request,
+                 union wire_msg *ret_msg)
+{
+    struct frame f = { 0 };
+    if (!peer_recv(p, PEER_WAIT_MS, &f, ret_msg)) {
+        (void)fprintf(stderr, "peer: no frame came, expected type %d\n", (int)type);
+        abort();
+    }
+    if (f.type != type || f.request != request) {
+        bool error = f.type == WIRE_ERROR;
+        (void)fprintf(stderr,
+                      "peer: type %u of request %u instead of %d of %u%s%.*s\n",
+                      f.type,
+                      f.request,
+                      (int)type,
+                      request,
+                      error ? ": " : "",
+                      error ? (int)ret_msg->error.text.bytes : 0,
+                      error ? (const char *)ret_msg->error.text.data : "");
+        abort();
+    }
+}
+
+void peer_expect_error(struct peer_client *p, uint32_t request, uint32_t code, const char *words)
+{
+    union wire_msg msg;
+    peer_expect(p, WIRE_ERROR, request, &msg);
+    const struct slice text = msg.error.text;
+    if (msg.error.code != code || memmem(text.data, text.bytes, words, strlen(words)) == NULL) {
+        (void)fprintf(stderr,
+                      "peer: error %u instead of %u with '%s': %.*s\n",
+                      msg.error.code,
+                      code,
+                      words,
+                      (int)text.bytes,
+                      (const char *)text.data);
+        abort();
+    }
+}
+
+void peer_ping(struct peer_client *p)
+{
+    enum { PING = 90 };
+    union wire_msg msg = { 0 };
+    if (!peer_send(p, WIRE_PING, PING, &msg, (struct slice){ 0 })) {
+        peer_die("peer: ping");
+    }
+    peer_expect(p, WIRE_DONE, PING, &msg);
 }
 
 void peer_hello(struct peer_client *p)

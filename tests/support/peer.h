@@ -29,6 +29,15 @@ enum { PEER_CHUNK_BYTES = 1 << 20, PEER_UPLOAD = 7 };
 void peer_begin(struct peer_client *p, const char *run, uint8_t id);
 /* The next frame; payload is read and dropped. False: closed, or nothing within timeout_ms. */
 bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union wire_msg *ret_msg);
+/* The next frame must be this one; 20 s for it to come. */
+void peer_expect(struct peer_client *p,
+                 enum wire_type type,
+                 uint32_t request,
+                 union wire_msg *ret_msg);
+/* The next frame must be an ERROR of this request, with this code and these words in it. */
+void peer_expect_error(struct peer_client *p, uint32_t request, uint32_t code, const char *words);
+/* All that was sent before has been seen, and nothing of it is answered by anything else. */
+void peer_ping(struct peer_client *p);
 /* Wait until the daemon closes; what it still sends is dropped. */
 bool peer_closed(struct peer_client *p, int timeout_ms);
 

@@ -92,9 +92,9 @@ static int state_get(void *self, const struct cairn_reader *r)
 static struct cairn_trainer trainer_table(struct trainer *t)
 {
     return (struct cairn_trainer){
-        .model = { t, "small", model_put, NULL, model_get },
-        .optimizer = { t, "sgd", optimizer_put, NULL, optimizer_get },
-        .state = { t, "", state_put, NULL, state_get },
+        .model = { .self = t, .type = "small", .put = model_put, .get = model_get },
+        .optimizer = { .self = t, .type = "sgd", .put = optimizer_put, .get = optimizer_get },
+        .state = { .self = t, .type = "", .put = state_put, .get = state_get },
     };
 }
 

@@ -21,9 +21,11 @@ static inline struct half_format half_format(uint32_t dtype)
 static inline uint16_t half_narrow(uint32_t dtype, float v)
 {
     struct half_format f = half_format(dtype);
-    int exponent = 0;
-    (void)frexpf(fabsf(v), &exponent);
-    exponent = exponent - 1 < f.lowest_exponent ? f.lowest_exponent : exponent - 1;
+    int exponent = f.lowest_exponent;
+    if (fabsf(v) >= ldexpf(1.0F, f.lowest_exponent)) {
+        (void)frexpf(v, &exponent);
+        exponent--;
+    }
     float units = nearbyintf(ldexpf(fabsf(v), f.mantissa_bits - exponent));
     unsigned code = ((unsigned)(exponent - f.lowest_exponent) << f.mantissa_bits) + (unsigned)units;
     return (uint16_t)(code | (signbit(v) ? 0x8000U : 0));

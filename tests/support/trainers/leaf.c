@@ -23,7 +23,8 @@ void leaves_add(struct leaves *s,
 {
     assert(s->count < LEAVES_MAX && strlen(e->path) < LEAF_PATH_BYTES);
     struct leaf *l = &s->at[s->count++];
-    *l = (struct leaf){ .component = component, .entry = *e, .at = at, .there = there };
+    *l = (struct leaf){ .component = component, .entry = *e, .at = at };
+    l->there = there;
     (void)snprintf(l->path, sizeof l->path, "%s", e->path);
     if (e->bytes == 0) {
         l->entry.bytes = e->kind == CAIRN_TENSOR ? leaf_tensor_bytes(e) : LEAF_SCALAR_BYTES;

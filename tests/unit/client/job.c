@@ -30,13 +30,25 @@ static int box_put_slot(struct box *b, struct cairn_writer *w, const struct tens
         return rc;
     }
     if (b->leave_open) {
-        b->left_open = slot;
+        if (b->job->open_count == JOB_SLOTS) {
+            return -CAIRN_ELIMIT;
+        }
+        b->job->open[b->job->open_count++] = (struct open_slot){ slot, t };
         return 0;
     }
     if (t->bytes > 0) {
         memcpy(slot.dst, t->data, t->bytes);
     }
     return cairn_slot_done(b->job->c, &slot, 0);
+}
+
+int job_fill_slot(const struct job *j, size_t index)
+{
+    const struct open_slot *o = &j->open[index];
+    if (o->tensor->bytes > 0) {
+        memcpy(o->slot.dst, o->tensor->data, o->tensor->bytes);
+    }
+    return cairn_slot_done(j->c, &o->slot, 0);
 }
 
 static int box_put(void *self, struct cairn_writer *w)

@@ -19,6 +19,13 @@ struct tensor {
 
 struct job;
 
+/* A slot that put left open. */
+struct open_slot {
+    struct cairn_slot slot;
+    const struct tensor *tensor;
+};
+#define JOB_SLOTS 64
+
 struct box {
     struct job *job;
     char letter;
@@ -27,8 +34,7 @@ struct box {
     uint64_t counter;
     int put_rc, fit_rc, get_rc; /* returned after everything else, when not 0 */
     void (*during_put)(struct job *job, struct cairn_writer *w); /* called before the rest */
-    struct cairn_slot left_open; /* a slot that put did not finish, with leave_open */
-    bool leave_open;
+    bool leave_open; /* slots are not filled by put, but by job_fill_slot */
 };
 
 struct job {
@@ -39,6 +45,8 @@ struct job {
     size_t param_count;
     int retype_rc;
     char log[512];
+    struct open_slot open[JOB_SLOTS]; /* of the last captures, in the order they were handed out */
+    size_t open_count;
     struct cairn *c; /* for slots */
     struct cairn_trainer t;
 };
@@ -48,6 +56,8 @@ void job_init(struct job *j);
 void job_fini(struct job *j);
 /* A small model with everything: two parameters, gradients, moments, counters, a window. */
 void job_fill(struct job *j, uint64_t seed);
+/* Fill an open slot and say so; any thread. Returns what cairn_slot_done returned. */
+int job_fill_slot(const struct job *j, size_t index);
 /* The same shapes with other values. */
 void job_like(struct job *j, const struct job *other);
 

@@ -401,17 +401,15 @@ CASE(slots, hold_the_same_record_as_puts)
 
 static void finish_model_slot(struct job *j, struct cairn_writer *w)
 {
-    struct tensor *t = j->model.tensors[0];
     (void)w;
-    memcpy(j->model.left_open.dst, t->data, t->bytes);
-    cr_assert_eq(cairn_slot_done(j->c, &j->model.left_open, 0), 0);
-    cr_assert_eq(cairn_slot_done(j->c, &j->model.left_open, 0), -CAIRN_EINVAL, "twice");
+    cr_assert_eq(job_fill_slot(j, j->open_count - 1), 0);
+    cr_assert_eq(job_fill_slot(j, j->open_count - 1), -CAIRN_EINVAL, "twice");
 }
 
 static void fail_model_slot(struct job *j, struct cairn_writer *w)
 {
     (void)w;
-    cr_assert_eq(cairn_slot_done(j->c, &j->model.left_open, -CAIRN_EIO), 0);
+    cr_assert_eq(cairn_slot_done(j->c, &j->open[j->open_count - 1].slot, -CAIRN_EIO), 0);
 }
 
 CASE(slots, may_be_done_later_but_not_after_the_capture)
@@ -434,7 +432,10 @@ CASE(slots, may_be_done_later_but_not_after_the_capture)
         g.job.state.during_put = NULL;
         cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_ESYNC);
         cr_assert_null(r);
-        cr_assert_eq(cairn_slot_done(g.c, &g.job.model.left_open, 0), -CAIRN_EINVAL, "it is gone");
+        cr_assert_not_null(strstr(cairn_error(g.c), "'x' (id 1)"), "%s", cairn_error(g.c));
+        cr_assert_eq(job_fill_slot(&g.job, 2), 0, "its place is there until now");
+        cr_assert_eq(cairn_slot_done(g.c, &g.job.open[2].slot, 0), -CAIRN_EINVAL, "it is gone");
+        cr_assert_null(g.c->draining);
         ground_down(&g);
     }
 }
@@ -442,7 +443,7 @@ CASE(slots, may_be_done_later_but_not_after_the_capture)
 static void *say_done(void *job)
 {
     const struct job *j = job;
-    (void)cairn_slot_done(j->c, &j->model.left_open, 0);
+    (void)cairn_slot_done(j->c, &j->open[0].slot, 0);
     return NULL;
 }
 
@@ -453,7 +454,7 @@ static void start_saying(struct job *j, struct cairn_writer *w)
 {
     const struct tensor *t = j->model.tensors[0];
     (void)w;
-    memcpy(j->model.left_open.dst, t->data, t->bytes);
+    memcpy(j->open[0].slot.dst, t->data, t->bytes);
     cr_assert_eq(pthread_create(&saying, NULL, say_done, j), 0);
 }
 
@@ -470,6 +471,7 @@ CASE(slots, may_be_done_by_a_thread_while_the_capture_ends)
     for (int i = 0; i < 100; i++) {
         struct cairn_record *r = NULL;
         g.job.log[0] = '\0';
+        g.job.open_count = 0;
         int rc = cairn_capture(g.c, &g.job.t, &r);
         cr_assert(rc == 0 || rc == -CAIRN_ESYNC, "%s", cairn_error(g.c));
         cr_assert_eq(pthread_join(saying, NULL), 0);

@@ -187,3 +187,22 @@ void fix_fsck_finds(const struct fix *f, const char *expected)
     fix_fsck(f, &found);
     cr_assert_gt(found.matching, 0, "expected '%s', fsck says:\n%s", expected, found.all);
 }
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+struct rlimit fix_take_descriptors(void)
+{
+    struct rlimit old;
+    int lowest = fcntl(0, F_DUPFD_CLOEXEC, 0);
+    cr_assert_geq(lowest, 0);
+    (void)close(lowest);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    const struct rlimit low = { .rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max };
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    return old;
+}
+
+void fix_give_descriptors(const struct rlimit *taken)
+{
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, taken), 0);
+}

@@ -5,6 +5,8 @@
 #ifndef TEST_STORE_FIXTURE_H
 #define TEST_STORE_FIXTURE_H
 
+#include <sys/resource.h>
+
 #include <criterion/criterion.h>
 
 #include "record/digest.h"
@@ -35,6 +37,10 @@ void fix_remove_tree(const char *path);
 int fix_count_files(const char *dir); /* segments and temporary files */
 /* Run a command without a shell; returns its exit status. */
 int fix_command(const char *const argv[]);
+
+/* No descriptor is to be had until fix_give_descriptors. */
+struct rlimit fix_take_descriptors(void);
+void fix_give_descriptors(const struct rlimit *taken);
 
 /* ---- records ---- */
 #define REC_ENTRIES_MAX 5000u
@@ -85,6 +91,12 @@ int rec_write(
 int rec_save(struct rec *r, struct st_run *run, struct err *err);
 /* Load it and compare every bit. */
 void rec_compare(const struct rec *r, struct st_run *run, uint64_t seq);
+/* A fresh store with boundary 1, which can be read; the second one, returned, fails at `failpoint`
+ * with `code`. */
+struct rec *rec_fail_second(struct fix *f, const char *failpoint, int code);
+void rec_state_is(const struct fix *f, const struct rec *r, enum save_state state);
+/* The run is read-only: a save of it is refused, and told what to do. */
+void rec_is_refused(const struct fix *f, const struct rec *r);
 /* st_verify: how many findings. `ret_text` may be NULL. */
 uint64_t rec_verify(struct st_run *run, uint64_t seq, char ret_text[1024]);
 

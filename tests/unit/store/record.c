@@ -470,3 +470,38 @@ uint64_t rec_verify(struct st_run *run, uint64_t seq, char ret_text[1024])
     cr_assert_eq(st_verify(run, seq, &watch, &verified, &err), 0, "%s", err.msg);
     return verified.finding_count;
 }
+
+/* ---- failing saves --------------------------------------------------------------------------- */
+
+struct rec *rec_fail_second(struct fix *f, const char *failpoint, int code)
+{
+    struct err err = { .code = 0 };
+    struct rec *first = rec_big(1, 1, 3);
+    struct rec *second = rec_big(2, 2, 3);
+    cr_assert_eq(setenv("CAIRN_FAILPOINT", failpoint, 1), 0);
+    fix_open(f);
+    cr_assert_eq(rec_save(first, f->run, &err), 0, "%s", err.msg);
+    err = (struct err){ .code = 0 };
+    cr_assert_eq(rec_save(second, f->run, &err), code, "%s: %s", failpoint, err.msg);
+    cr_assert_eq(err.code, code);
+    rec_compare(first, f->run, 1); /* reads go on */
+    (void)rec_free(first);
+    return second;
+}
+
+void rec_state_is(const struct fix *f, const struct rec *r, enum save_state state)
+{
+    struct err err = { .code = 0 };
+    struct row_save save;
+    cr_assert_eq(st_save_state(f->run, r->b.save_id, 0, &save, &err), 0, "%s", err.msg);
+    cr_assert_eq(save.state, state, "%u", (unsigned)save.state);
+}
+
+void rec_is_refused(const struct fix *f, const struct rec *r)
+{
+    struct err err = { .code = 0 };
+    struct st_save *save = NULL;
+    cr_assert(st_run_poisoned(f->run));
+    cr_assert_eq(st_save_begin(f->run, &r->b, &save, &err), -CAIRN_EPOISONED, "%s", err.msg);
+    cr_assert_not_null(strstr(err.msg, "restart"), "%s", err.msg);
+}

@@ -133,40 +133,6 @@ CASE(kill, leaves_an_unnamed_file_until_the_run_is_opened)
 
 /* ---- failing writes -------------------------------------------------------------------------- */
 
-/* Two boundaries; the second one fails at `failpoint` with `code`. Leaves the store open. */
-static struct rec *fail_second(struct fix *f, const char *failpoint, int code)
-{
-    struct err err = { .code = 0 };
-    struct rec *first = rec_big(1, 1, 3);
-    struct rec *second = rec_big(2, 2, 3);
-    cr_assert_eq(setenv("CAIRN_FAILPOINT", failpoint, 1), 0);
-    fix_open(f);
-    cr_assert_eq(rec_save(first, f->run, &err), 0, "%s", err.msg);
-    err = (struct err){ .code = 0 };
-    cr_assert_eq(rec_save(second, f->run, &err), code, "%s: %s", failpoint, err.msg);
-    cr_assert_eq(err.code, code);
-    rec_compare(first, f->run, 1); /* reads go on */
-    (void)rec_free(first);
-    return second;
-}
-
-static void expect_poisoned(struct fix *f, struct rec *r)
-{
-    struct err err = { .code = 0 };
-    struct st_save *save = NULL;
-    cr_assert(st_run_poisoned(f->run));
-    cr_assert_eq(st_save_begin(f->run, &r->b, &save, &err), -CAIRN_EPOISONED);
-    cr_assert_not_null(strstr(err.msg, "restart"), "%s", err.msg);
-}
-
-static void expect_state(struct fix *f, const struct rec *r, enum save_state state)
-{
-    struct err err = { .code = 0 };
-    struct row_save save;
-    cr_assert_eq(st_save_state(f->run, r->b.save_id, 0, &save, &err), 0, "%s", err.msg);
-    cr_assert_eq(save.state, state);
-}
-
 /* Opening anew ends the latch; nothing of the failed save is there, and it can be saved. */
 static void expect_recovery(struct fix *f, struct rec *r)
 {
@@ -176,7 +142,7 @@ static void expect_recovery(struct fix *f, struct rec *r)
     fix_reopen(f);
     cr_assert_not(st_run_poisoned(f->run));
     cr_assert_eq(fix_count_files(segments), 1);
-    expect_state(f, r, SAVE_NONE);
+    rec_state_is(f, r, SAVE_NONE);
     fix_close(f);
     fix_fsck_clean(f);
     fix_reopen(f);
@@ -191,10 +157,10 @@ static void eio_latches(const char *failpoint)
 {
     struct fix f;
     char segments[1024];
-    struct rec *r = fail_second(&f, failpoint, -CAIRN_EIO);
+    struct rec *r = rec_fail_second(&f, failpoint, -CAIRN_EIO);
     fix_path(&f, "segments", segments);
-    expect_poisoned(&f, r);
-    expect_state(&f, r, SAVE_NONE);
+    rec_is_refused(&f, r);
+    rec_state_is(&f, r, SAVE_NONE);
     cr_assert_eq(fix_count_files(segments), 1);
     expect_recovery(&f, r);
     (void)rec_free(r);
@@ -214,10 +180,10 @@ CASE(latch, failed_commit_is_unknown)
 {
     struct fix f;
     char segments[1024];
-    struct rec *r = fail_second(&f, "commit:eio:2", -CAIRN_EUNKNOWN);
+    struct rec *r = rec_fail_second(&f, "commit:eio:2", -CAIRN_EUNKNOWN);
     fix_path(&f, "segments", segments);
-    expect_poisoned(&f, r);
-    expect_state(&f, r, SAVE_UNKNOWN);
+    rec_is_refused(&f, r);
+    rec_state_is(&f, r, SAVE_UNKNOWN);
     cr_assert_eq(fix_count_files(segments), 2); /* it may be named: it stays */
     expect_recovery(&f, r);
     (void)rec_free(r);
@@ -270,11 +236,11 @@ static void enospc_does_not_latch(const char *failpoint)
     struct fix f;
     struct err err = { .code = 0 };
     char segments[1024];
-    struct rec *r = fail_second(&f, failpoint, -CAIRN_ENOSPC);
+    struct rec *r = rec_fail_second(&f, failpoint, -CAIRN_ENOSPC);
     fix_path(&f, "segments", segments);
     cr_assert_not(st_run_poisoned(f.run));
     cr_assert_eq(fix_count_files(segments), 1);
-    expect_state(&f, r, SAVE_NONE);
+    rec_state_is(&f, r, SAVE_NONE);
     cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
     rec_compare(r, f.run, 2);
     fix_close(&f);

@@ -1,19 +1,8 @@
 /* What makes a run read-only, what does not, and how long it stays so. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "fixture.h"
-
-static void state_is(struct fix *f, const struct rec *r, enum save_state state)
-{
-    struct err err = { .code = 0 };
-    struct row_save save;
-    cr_assert_eq(st_save_state(f->run, r->b.save_id, 0, &save, &err), 0, "%s", err.msg);
-    cr_assert_eq(save.state, state, "%u", (unsigned)save.state);
-}
 
 /* Close the run and open it again, in the same store. */
 static void run_again(struct fix *f)
@@ -22,14 +11,6 @@ static void run_again(struct fix *f)
     f->run = st_run_close(f->run);
     cr_assert_eq(
         st_run_open(f->st, FIX_UID, slice_str("run"), true, &f->run, &err), 0, "%s", err.msg);
-}
-
-static void refuses_saves(struct fix *f, const struct rec *r)
-{
-    struct err err = { .code = 0 };
-    struct st_save *save = NULL;
-    cr_assert(st_run_poisoned(f->run));
-    cr_assert_eq(st_save_begin(f->run, &r->b, &save, &err), -CAIRN_EPOISONED, "%s", err.msg);
 }
 
 static int count_poisoned(void *arg, const struct st_run_row *row)
@@ -46,20 +27,6 @@ static int poisoned_runs(struct fix *f)
     return count;
 }
 
-/* Boundary 1 is there; the second one fails at `failpoint`. */
-static struct rec *fail_second(struct fix *f, const char *failpoint, int code)
-{
-    struct err err = { .code = 0 };
-    struct rec *first = rec_big(1, 1, 3);
-    struct rec *second = rec_big(2, 2, 3);
-    cr_assert_eq(setenv("CAIRN_FAILPOINT", failpoint, 1), 0);
-    fix_open(f);
-    cr_assert_eq(rec_save(first, f->run, &err), 0, "%s", err.msg);
-    cr_assert_eq(rec_save(second, f->run, &err), code, "%s: %s", failpoint, err.msg);
-    (void)rec_free(first);
-    return second;
-}
-
 /* ---- how long -------------------------------------------------------------------------------- */
 
 static void
@@ -68,12 +35,12 @@ latch_outlives_closing(const char *failpoint, int code, enum save_state state, i
     struct fix f;
     struct err err = { .code = 0 };
     char segments[1024];
-    struct rec *r = fail_second(&f, failpoint, code);
+    struct rec *r = rec_fail_second(&f, failpoint, code);
     fix_path(&f, "segments", segments);
     for (int i = 0; i < 2; i++) {
         run_again(&f);
-        refuses_saves(&f, r);
-        state_is(&f, r, state);
+        rec_is_refused(&f, r);
+        rec_state_is(&f, r, state);
         cr_assert_eq(poisoned_runs(&f), 1);
         cr_assert_eq(fix_count_files(segments), files); /* of an unknown save too: left as it is */
     }
@@ -84,7 +51,7 @@ latch_outlives_closing(const char *failpoint, int code, enum save_state state, i
     cr_assert_not(st_run_poisoned(f.run));
     cr_assert_eq(poisoned_runs(&f), 0);
     cr_assert_eq(fix_count_files(segments), 1);
-    state_is(&f, r, SAVE_NONE);
+    rec_state_is(&f, r, SAVE_NONE);
     cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
     rec_compare(r, f.run, 2);
     fix_close(&f);
@@ -112,17 +79,11 @@ CASE(latch, not_for_want_of_a_descriptor)
     struct fix f;
     struct err err = { .code = 0 };
     struct st_save *save = NULL;
-    struct rlimit old;
     struct rec *r = rec_big(1, 1, 3);
     fix_open(&f);
-    int lowest = fcntl(0, F_DUPFD_CLOEXEC, 0);
-    cr_assert_geq(lowest, 0);
-    (void)close(lowest);
-    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
-    const struct rlimit low = { .rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max };
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    const struct rlimit taken = fix_take_descriptors();
     int rc = st_save_begin(f.run, &r->b, &save, &err);
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    fix_give_descriptors(&taken);
     cr_assert_eq(rc, -CAIRN_EBUSY, "%d %s", rc, err.msg);
     cr_assert_not_null(strstr(err.msg, "Too many open files"), "%s", err.msg);
     cr_assert_not(st_run_poisoned(f.run));
@@ -152,12 +113,12 @@ CASE(confirm, a_failed_commit_at_the_opening_latches)
     struct fix f;
     struct rec *r = rec_big(1, 1, 3);
     open_with_failed_commit(&f, r, "confirm:eio:2");
-    refuses_saves(&f, r);
-    state_is(&f, r, SAVE_UNKNOWN); /* it may be in the page cache only */
+    rec_is_refused(&f, r);
+    rec_state_is(&f, r, SAVE_UNKNOWN); /* it may be in the page cache only */
     rec_compare(r, f.run, 1);
     fix_reopen(&f);
     cr_assert_not(st_run_poisoned(f.run));
-    state_is(&f, r, SAVE_COMMITTED);
+    rec_state_is(&f, r, SAVE_COMMITTED);
     fix_remove(&f);
     (void)rec_free(r);
 }
@@ -170,7 +131,7 @@ CASE(confirm, a_full_disk_at_the_opening_does_not)
     struct rec *next = rec_big(2, 2, 3);
     open_with_failed_commit(&f, r, "confirm:enospc:2");
     cr_assert_not(st_run_poisoned(f.run));
-    state_is(&f, r, SAVE_COMMITTED);
+    rec_state_is(&f, r, SAVE_COMMITTED);
     cr_assert_eq(rec_save(next, f.run, &err), 0, "%s", err.msg);
     fix_close(&f);
     fix_fsck_clean(&f);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fixture.h"
+#include "store/check.h"
 
 /* Feed a spoiled record; the refusal must come, with this code and text. */
 static void refused(struct rec *r, int code, const char *text)
@@ -130,4 +131,72 @@ CASE(manifest, refuses_more_chunks_than_announced)
     cr_assert_eq(st_manifest_chunks(m, 1, c, 1, &err), -CAIRN_EINVAL);
     m = st_manifest_free(m);
     (void)rec_free(r);
+}
+
+/* ---- gradients and parameters ---- */
+
+static struct entry member(enum entry_kind kind, const char *path, uint64_t id, uint32_t flags)
+{
+    static const uint8_t scalar[8] = { CAIRN_F32 }; /* dtype F32, rank 0 */
+    bool tensor = kind == ENTRY_TENSOR;
+    struct entry e = { .path = slice_str(path),
+                       .id = id,
+                       .flags = flags,
+                       .kind = kind,
+                       .dtype = tensor ? CAIRN_F32 : 0,
+                       .bytes = tensor ? 4 : 8,
+                       .value = slice_of(scalar, tensor ? 4 : 8) };
+    e.digest = digest_bytes(e.value.data, e.value.bytes);
+    return e;
+}
+
+/* Model, gradients and contract of one entry each; what the end says. */
+static int member_check(uint32_t kind, uint64_t gradient, uint32_t flags, struct err *err)
+{
+    const struct entry model = member(ENTRY_TENSOR, "w", 5, ENTRY_HAS_ID);
+    const struct entry pending = member(ENTRY_TENSOR, "g", gradient, flags);
+    const struct entry contract = member(ENTRY_BYTES, "param", 6, ENTRY_HAS_ID);
+    const struct wire_entries pages[] = {
+        { .component = COMPONENT_MODEL, .entries = &model, .count = 1 },
+        { .component = COMPONENT_GRADIENTS, .entries = &pending, .count = 1 },
+        { .component = COMPONENT_CONTRACT, .entries = &contract, .count = 1 },
+    };
+    const struct boundary b = { .kind = kind, .entry_count = 3 };
+    struct digest root = { { 0 } };
+    struct check c;
+    check_init(&c, &b);
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        cr_assert_eq(check_entries(&c, &pages[i], err), 0, "%s", err->msg);
+    }
+    int rc = check_end(&c, NULL, 0, &root, err);
+    check_fini(&c);
+    return rc;
+}
+
+CASE(manifest, E13_refuses_gradients_of_no_parameter_of_the_record)
+{
+    const struct {
+        uint32_t kind;
+        uint64_t gradient;
+        uint32_t flags;
+        const char *word; /* NULL: not for this reason */
+    } cases[] = {
+        { KIND_PLAIN, 7, ENTRY_HAS_ID, NULL },
+        { KIND_DTYPES, 7, ENTRY_HAS_ID, NULL },
+        { KIND_WEIGHTED, 5, ENTRY_HAS_ID, NULL },
+        { KIND_WEIGHTED, 6, ENTRY_HAS_ID, "parameter 6 belongs to no" },
+        { KIND_WEIGHTED, 0, 0, "no parameter id" },
+        { KIND_WEIGHTED | KIND_DTYPES, UINT64_MAX, ENTRY_HAS_ID, "belongs to no" },
+        { KIND_MODEL_STATE, 6, ENTRY_HAS_ID, NULL },
+        { KIND_MODEL_STATE, 5, ENTRY_HAS_ID, "parameter 5 belongs to no" },
+        { KIND_MODEL_STATE | KIND_WEIGHTED, 5, ENTRY_HAS_ID, "parameter 5 belongs to no" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = { .code = 0 };
+        cr_assert_eq(member_check(cases[i].kind, cases[i].gradient, cases[i].flags, &err),
+                     -CAIRN_EINVAL);
+        bool is_it = strstr(err.msg, "pending gradient") != NULL;
+        cr_assert_eq(is_it, cases[i].word != NULL, "%zu: %s", i, err.msg);
+        cr_assert(!is_it || strstr(err.msg, cases[i].word) != NULL, "%zu: %s", i, err.msg);
+    }
 }

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -149,17 +148,11 @@ CASE(open, want_of_a_descriptor)
 {
     struct fix f;
     struct err err = { .code = 0 };
-    struct rlimit old;
     start(&f);
-    int lowest = fcntl(0, F_DUPFD_CLOEXEC, 0);
-    cr_assert_geq(lowest, 0);
-    (void)close(lowest);
-    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
-    const struct rlimit low = { .rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max };
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    const struct rlimit taken = fix_take_descriptors();
     load(&f, -CAIRN_EBUSY, &err);
     cr_assert_eq(verify(&f, -CAIRN_EBUSY, &err), 0);
-    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    fix_give_descriptors(&taken);
     says(&err, -CAIRN_EBUSY, "raise LimitNOFILE=");
     cr_assert_eq(verify(&f, 0, &err), 0);
     fix_remove(&f);
