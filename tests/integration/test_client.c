@@ -90,7 +90,7 @@ CASE(client, every_dtype_is_bytes, .timeout = 120)
     }
 }
 
-CASE(client, every_shape_is_itself)
+CASE(client, E8_every_shape_is_itself)
 {
     static const uint64_t ones[JOB_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                              1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2 };
@@ -139,7 +139,7 @@ CASE(client, every_shape_is_itself)
     site_down(&s);
 }
 
-CASE(client, awkward_names_are_names)
+CASE(client, E32_awkward_names_are_names)
 {
     static const char *names[] = { "/",
                                    "~",
@@ -326,7 +326,7 @@ static void check_text(const struct cairn_reader *r, const char *path, const cha
     cr_assert_fail("no entry %s", path);
 }
 
-CASE(client, bits_and_scalars_are_kept)
+CASE(client, E1_E2_E3_E7_bits_and_scalars_are_kept)
 {
     struct site s;
     struct cairn_record *r = NULL;
@@ -368,7 +368,7 @@ typedef int (*restore_fn)(struct cairn *c,
                           const struct cairn_record *r,
                           const struct cairn_trainer *t);
 
-CASE(client, every_kind_comes_back_after_the_daemon_was_killed)
+CASE(client, R07_R08_every_kind_comes_back_after_the_daemon_was_killed)
 {
     static const capture_fn captures[] = { cairn_capture,
                                            cairn_capture_with_dtypes,

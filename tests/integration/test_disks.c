@@ -166,7 +166,7 @@ static void check_numbers(const char *text)
     cr_assert_lt(there, 160 * MIB);
 }
 
-CASE(disks, a_full_disk_refuses_and_loses_nothing, .timeout = 120)
+CASE(disks, E26_a_full_disk_refuses_and_loses_nothing, .timeout = 120)
 {
     struct full f;
     full_init(&f);
@@ -234,18 +234,18 @@ static void check_full_at(const char *failpoint, int nth)
     full_fini(&f);
 }
 
-CASE(disks, full_in_mid_segment, .timeout = 120)
+CASE(disks, E26_full_in_mid_segment, .timeout = 120)
 {
     check_full_at("segment_write", 7); /* the second save's third chunk */
 }
 
-CASE(disks, full_at_the_commit, .timeout = 120)
+CASE(disks, E26_full_at_the_commit, .timeout = 120)
 {
     check_full_at("commit", 2);
 }
 
 /* What the kernel says when even allocated blocks cannot be written: thin volumes, quotas. */
-CASE(disks, no_space_while_writing, .timeout = 120)
+CASE(disks, E26_no_space_while_writing, .timeout = 120)
 {
     struct full f;
     full_init(&f);

@@ -7,7 +7,7 @@
 #include "kill_matrix.h"
 #include "support/case.h"
 
-CASE(kill_matrix, every_phase_of_a_large_state, .timeout = 1500)
+CASE(kill_matrix, R02_E26_every_phase_of_a_large_state, .timeout = 1500)
 {
     const char *spoil = getenv("CAIRN_KILL_SPOIL");
     struct stage_options options = {

@@ -5,7 +5,7 @@
 #include "kill_matrix.h"
 #include "support/case.h"
 
-CASE(kill_small, every_phase_once, .timeout = 240)
+CASE(kill_small, R02_E26_every_phase_once, .timeout = 240)
 {
     const char *spoil = getenv("CAIRN_KILL_SPOIL");
     struct stage_options options = {

@@ -339,17 +339,17 @@ static void retry_across_death(const char *point, enum cairn_save_state before)
     retry_fini(&t);
 }
 
-CASE(retry, lost_acknowledgement_is_found_committed, .timeout = 120)
+CASE(retry, E27_lost_acknowledgement_is_found_committed, .timeout = 120)
 {
     retry_across_death("acknowledge", CAIRN_SAVE_COMMITTED);
 }
 
-CASE(retry, lost_right_after_the_commit_is_found_committed, .timeout = 120)
+CASE(retry, E27_lost_right_after_the_commit_is_found_committed, .timeout = 120)
 {
     retry_across_death("committed", CAIRN_SAVE_COMMITTED);
 }
 
-CASE(retry, lost_right_before_the_commit_is_saved_again, .timeout = 120)
+CASE(retry, E27_lost_right_before_the_commit_is_saved_again, .timeout = 120)
 {
     retry_across_death("commit", CAIRN_SAVE_NONE);
 }

@@ -6,7 +6,7 @@
 #include "lib/capture.h"
 #include "record/digest.h"
 
-CASE(capture, asks_in_order_and_talks_to_nobody)
+CASE(capture, R10_asks_in_order_and_talks_to_nobody)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -24,7 +24,7 @@ CASE(capture, asks_in_order_and_talks_to_nobody)
     ground_down(&g);
 }
 
-CASE(capture, plain_is_the_same_bytes_with_or_without_the_options_there)
+CASE(capture, R13_R40_plain_is_the_same_bytes_with_or_without_the_options_there)
 {
     struct ground g;
     struct cairn_record *plain = NULL;
@@ -44,7 +44,7 @@ CASE(capture, plain_is_the_same_bytes_with_or_without_the_options_there)
     ground_down(&g);
 }
 
-CASE(capture, owns_a_copy)
+CASE(capture, E24_owns_a_copy)
 {
     struct ground g;
     struct cairn_record *before = NULL;
@@ -148,7 +148,7 @@ static void bump_generation(struct job *j, struct cairn_writer *w)
     j->generation++;
 }
 
-CASE(capture, an_update_meanwhile_is_concurrent)
+CASE(capture, R03_an_update_meanwhile_is_concurrent)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -190,7 +190,7 @@ int wrap_slot_finish_all(struct capture *cap)
 }
 
 /* From before the window is read until the last slot is filled. */
-CASE(capture, is_of_one_generation_from_its_first_read_to_its_last)
+CASE(capture, R03_is_of_one_generation_from_its_first_read_to_its_last)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -207,7 +207,7 @@ CASE(capture, is_of_one_generation_from_its_first_read_to_its_last)
     ground_down(&g);
 }
 
-CASE(capture, a_failed_gradient_ends_it_before_anything_else_is_read)
+CASE(capture, R10_R18_a_failed_gradient_ends_it_before_anything_else_is_read)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -234,7 +234,7 @@ static void put_bad(struct job *j, struct cairn_writer *w)
     (void)cairn_put_u64(w, "", 1); /* its result is ignored: the capture fails all the same */
 }
 
-CASE(capture, doubles_and_ignored_failures_fail_it)
+CASE(capture, E17_doubles_and_ignored_failures_fail_it)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -247,7 +247,7 @@ CASE(capture, doubles_and_ignored_failures_fail_it)
     ground_down(&g);
 }
 
-CASE(capture, refuses_what_is_no_tensor)
+CASE(capture, E9_E30_E32_refuses_what_is_no_tensor)
 {
     static const uint64_t huge[] = { UINT64_MAX / 2, 8 };
     static const uint64_t two[] = { 2 };
@@ -278,7 +278,7 @@ CASE(capture, refuses_what_is_no_tensor)
     ground_down(&g);
 }
 
-CASE(capture, a_bool_is_0_or_1_and_a_bool_u32_is_its_bytes)
+CASE(capture, E11_a_bool_is_0_or_1_and_a_bool_u32_is_its_bytes)
 {
     static const uint64_t shape[] = { 3 };
     struct ground g;
@@ -297,7 +297,7 @@ CASE(capture, a_bool_is_0_or_1_and_a_bool_u32_is_its_bytes)
     ground_down(&g);
 }
 
-CASE(capture, tied_parameters_are_one_parameter)
+CASE(capture, E18_tied_parameters_are_one_parameter)
 {
     static const uint64_t shape[] = { 4 };
     const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;

@@ -85,7 +85,7 @@ CASE(convert, integers_of_all_widths_to_every_target)
     }
 }
 
-CASE(convert, e07_integers_are_never_wrapped)
+CASE(convert, E7_integers_are_never_wrapped)
 {
     static const uint64_t values[] = { 7, (UINT64_C(1) << 53) + 1, INT64_MAX, UINT64_MAX };
     int64_t wide[4] = { 0 };
@@ -188,7 +188,7 @@ CASE(convert, known_pairs_are_those_that_are_promised)
 }
 
 /* R05: what a precision stores, type by type; and it can always be had. */
-CASE(convert, r05_precision_decides_the_value_type)
+CASE(convert, R05_precision_decides_the_value_type)
 {
     static const uint32_t floating[] = { 0, CAIRN_F32, CAIRN_F16, CAIRN_F64 };
     static const uint32_t integer[] = { 0, CAIRN_I32, CAIRN_I16, CAIRN_I64 };

@@ -61,7 +61,7 @@ CASE(load, entries_come_in_key_order)
     ground_down(&g);
 }
 
-CASE(load, get_compares_and_says_both_sides)
+CASE(load, R21_get_compares_and_says_both_sides)
 {
     static const uint64_t shape[] = { 64, 10 };
     static const uint64_t turned[] = { 10, 64 };

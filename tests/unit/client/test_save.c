@@ -12,7 +12,7 @@ static int save_with(struct ground *g,
     return cairn_save(g->c, r, a, ret);
 }
 
-CASE(save, commits_and_says_as_what)
+CASE(save, R20_R22_commits_and_says_as_what)
 {
     static const uint8_t id[16] = { 1, 2, 3 };
     static const char *labels[] = { "loss=0.25", "note=a=b", NULL };
@@ -74,7 +74,7 @@ CASE(save, refuses_wrong_arguments)
 
 /* The connection dies before the daemon looks at the nth frame of a type; the save goes through,
  * and there is exactly one boundary. */
-CASE(save, survives_a_connection_lost_anywhere, .timeout = 120)
+CASE(save, E26_survives_a_connection_lost_anywhere, .timeout = 120)
 {
     static const uint32_t types[] = { WIRE_BEGIN, WIRE_CHUNKS, WIRE_ENTRIES, WIRE_DATA, WIRE_SEAL };
     static const enum fake_act acts[] = { FAKE_CLOSE, FAKE_CLOSE_AFTER };
@@ -103,7 +103,7 @@ CASE(save, survives_a_connection_lost_anywhere, .timeout = 120)
 
 /* The acknowledgement is lost and so is the daemon: the save fails, the record stays; saved again
  * it is the same boundary. */
-CASE(save, a_lost_acknowledgement_is_settled_by_the_next_save)
+CASE(save, E27_a_lost_acknowledgement_is_settled_by_the_next_save)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -125,7 +125,7 @@ CASE(save, a_lost_acknowledgement_is_settled_by_the_next_save)
     ground_down(&g);
 }
 
-CASE(save, the_same_id_with_other_content_is_a_conflict)
+CASE(save, E27_the_same_id_with_other_content_is_a_conflict)
 {
     static const uint8_t id[16] = { 9 };
     struct ground g;

@@ -103,7 +103,7 @@ static struct digest digest_root_of(const struct boundary *b)
     return digest_root(b, b->components, b->component_count);
 }
 
-CASE(digest, of_the_root)
+CASE(digest, R40_of_the_root)
 {
     struct boundary b = sample_boundary();
     digest_is(digest_root_of(&b), "c4d8ce3269221e707391ece4fb00da41");

@@ -87,7 +87,7 @@ CASE(dtype, lengths)
     cr_assert_eq(dtype_size(CAIRN_F32, 2, big), UINT64_C(1) << 63);
 }
 
-CASE(dtype, overflows)
+CASE(dtype, E9_overflows)
 {
     const uint64_t big[] = { UINT64_C(1) << 31, UINT64_C(1) << 30 };
     const uint64_t huge[] = { UINT64_C(1) << 32, UINT64_C(1) << 32 };

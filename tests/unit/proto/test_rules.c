@@ -109,7 +109,7 @@ static void rules_begin_refused(const struct boundary *b, int code, const char *
     cr_assert_not_null(strstr(err.msg, word), "%s", err.msg);
 }
 
-CASE(rules, begin)
+CASE(rules, E30_begin)
 {
     struct boundary b = sample_begin();
     cr_assert_eq(rules_begin(&b, NULL), 0);
@@ -188,7 +188,7 @@ CASE(rules, begin_payload)
     rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
 }
 
-CASE(rules, components_of_a_kind)
+CASE(rules, R15_R41_components_of_a_kind)
 {
     cr_assert_eq(rules_components_of(KIND_PLAIN), 0x3E);
     cr_assert_eq(rules_components_of(KIND_DTYPES), 0x3E | 1u << COMPONENT_DTYPES);

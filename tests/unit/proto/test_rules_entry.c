@@ -22,7 +22,7 @@ static void entry_accepted(enum component component, const struct entry *e)
     cr_assert_eq(rules_entry(component, e, &err), 0, "%s", err.msg);
 }
 
-CASE(rules_entry, paths)
+CASE(rules_entry, E32_paths)
 {
     static char path[LIMIT_PATH_BYTES + 1];
     memset(path, 'p', sizeof path);
@@ -41,7 +41,7 @@ CASE(rules_entry, paths)
 }
 
 /* E19: ids are plain numbers, 0 and the largest included. */
-CASE(rules_entry, ids_and_flags)
+CASE(rules_entry, E19_ids_and_flags)
 {
     struct entry e = sample_tensor("w");
     e.flags = ENTRY_HAS_ID | ENTRY_TRAINABLE;
@@ -56,7 +56,7 @@ CASE(rules_entry, ids_and_flags)
     entry_refused(COMPONENT_GRADIENTS, &e, -CAIRN_EINVAL, "flags");
 }
 
-CASE(rules_entry, kinds)
+CASE(rules_entry, E30_kinds)
 {
     struct entry e = sample_tensor("w");
     e.kind = (enum entry_kind)0;
@@ -71,7 +71,7 @@ CASE(rules_entry, kinds)
 }
 
 /* E8: shapes that are easily confused, each with its length. */
-CASE(rules_entry, shapes)
+CASE(rules_entry, E8_shapes)
 {
     static const uint64_t dims[33] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -103,7 +103,7 @@ CASE(rules_entry, shapes)
 }
 
 /* E9: nothing overflows, nothing is left over. */
-CASE(rules_entry, lengths)
+CASE(rules_entry, E9_lengths)
 {
     static const uint64_t huge[] = { UINT64_C(1) << 32, UINT64_C(1) << 32 };
     static const uint64_t big[] = { UINT64_C(1) << 31, UINT64_C(1) << 30 };
@@ -182,7 +182,7 @@ CASE(rules_entry, scalars)
 }
 
 /* E11: a BOOL is 0 or 1, other layouts of bools keep their bytes. */
-CASE(rules_entry, bools)
+CASE(rules_entry, E11_bools)
 {
     static const uint64_t three[] = { 3 };
     static const uint8_t good[] = { 0, 1, 1 };
@@ -312,7 +312,7 @@ static void entry_ordered(enum component component, const struct entry *e, size_
     }
 }
 
-CASE(entry_cmp, orders)
+CASE(entry_cmp, E19_orders)
 {
     const struct entry by_path[] = {
         entry_key("a", true, 9),  entry_key("a.b", false, 0), entry_key("a/b", true, 1),
@@ -342,7 +342,7 @@ CASE(entry_cmp, orders)
     }
 }
 
-CASE(entry_cmp, the_same_key_twice)
+CASE(entry_cmp, E17_the_same_key_twice)
 {
     struct entry a = entry_key("w", true, 1);
     struct entry b = entry_key("w", true, 2);

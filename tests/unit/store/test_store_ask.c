@@ -39,7 +39,7 @@ static void put_file(const struct fix *f, const char *name, const char *text)
     (void)close(fd);
 }
 
-CASE(dir, other_format_is_refused_with_both_numbers)
+CASE(dir, E30_other_format_is_refused_with_both_numbers)
 {
     struct fix f;
     struct err err = { .code = 0 };
@@ -321,7 +321,7 @@ CASE(saveid, tells_what_became_of_a_save)
     (void)rec_free(r);
 }
 
-CASE(saveid, same_content_is_the_same_commit_other_content_a_conflict)
+CASE(saveid, E27_same_content_is_the_same_commit_other_content_a_conflict)
 {
     struct fix f;
     struct err err = { .code = 0 };

@@ -78,32 +78,32 @@ static void killed_at(const char *failpoint, bool complete)
     (void)rec_free(r);
 }
 
-CASE(kill, before_the_first_chunk)
+CASE(kill, E26_before_the_first_chunk)
 {
     killed_at("segment_write:kill:1", false);
 }
 
-CASE(kill, in_the_middle_of_the_segment)
+CASE(kill, E26_in_the_middle_of_the_segment)
 {
     killed_at("segment_write:kill:2", false);
 }
 
-CASE(kill, before_the_last_chunk)
+CASE(kill, E26_before_the_last_chunk)
 {
     killed_at("segment_write:kill:3", false);
 }
 
-CASE(kill, before_the_sync)
+CASE(kill, E26_before_the_sync)
 {
     killed_at("segment_sync:kill", false);
 }
 
-CASE(kill, before_the_commit)
+CASE(kill, E26_before_the_commit)
 {
     killed_at("commit:kill", false);
 }
 
-CASE(kill, after_the_commit)
+CASE(kill, E26_after_the_commit)
 {
     killed_at("committed:kill", true);
 }
@@ -249,17 +249,17 @@ static void enospc_does_not_latch(const char *failpoint)
     (void)rec_free(r);
 }
 
-CASE(full, at_a_write)
+CASE(full, E26_at_a_write)
 {
     enospc_does_not_latch("segment_write:enospc:5");
 }
 
-CASE(full, at_the_sync)
+CASE(full, E26_at_the_sync)
 {
     enospc_does_not_latch("segment_sync:enospc:2");
 }
 
-CASE(full, at_the_commit)
+CASE(full, E26_at_the_commit)
 {
     enospc_does_not_latch("commit:enospc:2");
 }

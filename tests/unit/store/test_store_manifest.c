@@ -40,7 +40,7 @@ CASE(manifest, refuses_entries_out_of_order)
     refused(r, -CAIRN_EINVAL, "out of order");
 }
 
-CASE(manifest, refuses_a_path_that_is_there_twice)
+CASE(manifest, E17_refuses_a_path_that_is_there_twice)
 {
     struct rec *r = rec_new(1, 1);
     rec_floats(r, COMPONENT_MODEL, "w", 100);
@@ -71,7 +71,7 @@ CASE(manifest, refuses_other_counts)
     refused(r, -CAIRN_EINVAL, "stored bytes announced");
 }
 
-CASE(manifest, refuses_a_missing_component)
+CASE(manifest, R02_R15_refuses_a_missing_component)
 {
     struct rec *r = rec_small(1, 1);
     r->infos[3] = r->infos[4];

@@ -50,7 +50,7 @@ CASE(path, record_without_chunks_has_no_segment)
     (void)rec_free(r);
 }
 
-CASE(path, awkward_names_and_shapes_come_back)
+CASE(path, E8_E32_awkward_names_and_shapes_come_back)
 {
     static const uint64_t ones[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3 };
     static const uint64_t none[] = { 0 };
@@ -90,7 +90,7 @@ CASE(path, awkward_names_and_shapes_come_back)
     whole_way(r);
 }
 
-CASE(path, ids_order_as_numbers)
+CASE(path, E19_ids_order_as_numbers)
 {
     struct rec *r = rec_new(1, 5);
     static const uint64_t ids[] = { 0, 1, 255, 256, UINT64_MAX - 1, UINT64_MAX };
