@@ -47,6 +47,7 @@ static int capture_gradients(struct capture *cap)
     return rc;
 }
 
+/* Not begun when a gradient could not be read. */
 static int capture_rest(struct capture *cap)
 {
     const struct cairn_trainer *t = &cap->trainer;
@@ -59,7 +60,7 @@ static int capture_rest(struct capture *cap)
         { COMPONENT_SCHEDULER, &t->scheduler },
         { COMPONENT_STATE, &t->state },
     };
-    int rc = 0;
+    int rc = slot_check_failed(cap);
     for (size_t i = 0; rc == 0 && i < sizeof order / sizeof order[0]; i++) {
         rc = capture_part(cap, order[i].component, order[i].part);
     }

@@ -150,6 +150,8 @@ int slot_place(struct capture *cap, enum component component, struct entry *e, s
 int slot_hand_out(struct capture *cap, const struct slot *slot, struct cairn_slot *ret);
 /* Is there nothing to wait for: are all slots done, or did one fail? */
 bool slot_is_settled(struct capture *cap);
+/* None has failed by now; open ones may still be filled. Errors: what a slot failed with. */
+int slot_check_failed(struct capture *cap);
 /* Every slot so far is done, and none failed. Errors: a slot's own; ESYNC. */
 int slot_check_all(struct capture *cap);
 /* The same; digests what they and their chunks hold. The trainer's memory is not read after this.

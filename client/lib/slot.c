@@ -173,6 +173,14 @@ int slot_check_all(struct capture *cap)
                       "asynchronously");
 }
 
+int slot_check_failed(struct capture *cap)
+{
+    (void)pthread_mutex_lock(&cap->c->slot_lock);
+    bool failed = cap->failed_count > 0;
+    (void)pthread_mutex_unlock(&cap->c->slot_lock);
+    return failed ? slot_check_all(cap) : 0;
+}
+
 /* ---- all are done ---- */
 
 static int slot_check_value(struct capture *cap, const struct slot *slot)
