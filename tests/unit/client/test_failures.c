@@ -121,11 +121,7 @@ CASE(failures, R03_R10_R12_R18_a_capture_reads_nothing_behind_and_leaves_no_reco
         { 0, no_optimizer, -CAIRN_EIO, "Pg Pm Po", "optimizer" },
         { 0, no_scheduler, -CAIRN_EIO, "Pg Pm Po Ps", "scheduler" },
         { 0, no_state, -CAIRN_EINVAL, "Pg Pm Po Ps Pu", "state" },
-<<<<<<< HEAD
-        { 0, open_slot, -CAIRN_ESYNC, "Pg Pm Po Ps Pu", "was still open when the capture ended" },
-=======
         { 0, open_slot, -CAIRN_ESYNC, "Pg Pm Po Ps Pu", "slot of 'weight' (id 7) was still open" },
->>>>>>> origin/numbers
         { 0, an_update, -CAIRN_ECONCURRENT, "Pg Pm Po Ps Pu", "updated during the capture" },
     };
     for (size_t i = 0; i < COUNT(points); i++) {
