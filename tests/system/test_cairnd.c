@@ -82,7 +82,7 @@ CASE(cairnd, says_hello)
     end();
 }
 
-CASE(cairnd, without_a_common_version_both_are_named)
+CASE(cairnd, E30_without_a_common_version_both_are_named)
 {
     struct peer_client p;
     struct frame f;

@@ -147,7 +147,7 @@ static void spoil_params(struct job *j, size_t how)
 
 /* Gradients, model and optimizer: shape, rank, dtype and id; the type of all five; then the dtypes.
  * (That those of a record are floating, and each there once, is seen when it is loaded.) */
-CASE(failures_restore, R30_R31_R34_R42_a_restore_that_does_not_fit_reads_and_changes_nothing)
+CASE(failures_restore, R06_R30_R31_R34_R42_a_restore_that_does_not_fit_reads_and_changes_nothing)
 {
     static const char *const logs[] = { "Fg", "Fg Fm", "Fg Fm Fo" };
     static const char *const types[] = { "", "Fg", "Fg Fm", "Fg Fm Fo", "Fg Fm Fo Fs" };

@@ -27,6 +27,8 @@ CASE(save, R20_R22_commits_and_says_as_what)
     cr_assert_eq(ground_capture(&g, 0, &r), 0);
     cr_assert_eq(save_with(&g, &r, &args, &b), 0, "%s", cairn_error(g.c));
     cr_assert_null(r);
+    cr_assert_eq(save_with(&g, &r, &args, NULL), -CAIRN_EINVAL, "it was consumed");
+    cr_assert_eq(g.fake.count, 1);
     cr_assert_eq(b.seq, 1);
     cr_assert_eq(b.step, 42);
     cr_assert_eq(b.kind, 0);

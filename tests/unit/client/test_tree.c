@@ -59,7 +59,7 @@ static void check_number(const struct cairn_tree *t, const char *path, uint32_t 
     cr_assert_eq(n.value.u64, bits, "%s", path);
 }
 
-CASE(tree, E1_E2_E7_numbers_come_back_bit_for_bit)
+CASE(tree, E1_E2_E7_E32_numbers_come_back_bit_for_bit)
 {
     struct ground g;
     char path[32];
