@@ -78,8 +78,12 @@ int pack_own_digest(struct capture *cap, struct entry *e);
 int pack_init(struct capture *cap);
 void pack_fini(struct capture *cap);
 
-/* The plain form of a caller's tensor, still pointing to the caller's memory. Errors: EINVAL. */
-int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err);
+/* The plain form of a caller's tensor, still pointing to the caller's memory, and to `quant`, which
+ * is room for the quantization scheme that it may have. Errors: EINVAL. */
+int writer_entry_of(const struct cairn_entry *from,
+                    struct quant *quant,
+                    struct entry *ret,
+                    struct err *err);
 /* A put of this entry failed with rc (0: it did not): names it, and fails the capture. Returns rc.
  */
 int writer_fail(struct cairn_writer *w, int rc, const struct entry *e);

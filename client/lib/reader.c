@@ -7,6 +7,7 @@
 #include "lib/capture.h"
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/quant.h"
 
 static struct err *reader_err(const struct cairn_reader *r)
 {
@@ -45,6 +46,20 @@ ERR_PRINTF(2, 3) static void reader_say(struct reader_text *t, const char *forma
     t->bytes = t->bytes < sizeof t->text ? t->bytes : sizeof t->text - 1;
 }
 
+/* How it is quantized, or how long it is: what its dtype and shape do not say. */
+static void reader_describe_rare(struct reader_text *t, const struct entry *e)
+{
+    char scheme[QUANT_TEXT_BYTES];
+    if (e->quant != NULL) {
+        quant_text(&e->quant->scheme, scheme);
+        reader_say(t, " as %s", scheme);
+    } else if (e->element_bits != 0) {
+        reader_say(t, " of %" PRIu32 " bits each", e->element_bits);
+    } else {
+        reader_say(t, " of %" PRIu64 " bytes", e->bytes);
+    }
+}
+
 /* "F32 [64, 10] id 7 trainable" */
 static struct reader_text reader_describe(const struct entry *e)
 {
@@ -59,7 +74,7 @@ static struct reader_text reader_describe(const struct entry *e)
     }
     reader_say(&t, "]");
     if (cairn_dtype_bits(e->dtype) == 0) {
-        reader_say(&t, " of %" PRIu64 " bytes", e->bytes);
+        reader_describe_rare(&t, e);
     }
     if ((e->flags & ENTRY_HAS_ID) != 0) {
         reader_say(&t, " id %" PRIu64, e->id);
@@ -70,11 +85,22 @@ static struct reader_text reader_describe(const struct entry *e)
     return t;
 }
 
+/* Nothing is ever requantized: another scheme is another tensor. */
+static bool reader_fits_rare(const struct entry *recorded, const struct entry *wanted)
+{
+    if (recorded->element_bits != wanted->element_bits ||
+        (recorded->quant == NULL) != (wanted->quant == NULL)) {
+        return false;
+    }
+    return recorded->quant == NULL || quant_equal(&recorded->quant->scheme, &wanted->quant->scheme);
+}
+
 static bool reader_fits(const struct entry *recorded, const struct entry *wanted)
 {
     return recorded->kind == wanted->kind && recorded->dtype == wanted->dtype &&
            recorded->rank == wanted->rank && recorded->bytes == wanted->bytes &&
            recorded->flags == wanted->flags && recorded->id == wanted->id &&
+           reader_fits_rare(recorded, wanted) &&
            (wanted->rank == 0 ||
             memcmp(recorded->shape, wanted->shape, wanted->rank * sizeof *wanted->shape) == 0);
 }
@@ -118,10 +144,11 @@ static int reader_copy(const struct cairn_reader *r, const struct entry *e, void
 int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)
 {
     struct entry wanted;
+    struct quant quant;
     if (r == NULL || want == NULL) {
         return -CAIRN_EINVAL;
     }
-    int rc = writer_entry_of(want, &wanted, reader_err(r));
+    int rc = writer_entry_of(want, &quant, &wanted, reader_err(r));
     if (rc < 0) {
         return rc;
     }
@@ -151,7 +178,10 @@ int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_en
                                  .rank = e->rank,
                                  .kind = e->kind,
                                  .shape = e->shape,
-                                 .bytes = e->bytes };
+                                 .bytes = e->bytes,
+                                 .quant = e->quant == NULL ? NULL : &e->quant->scheme,
+                                 .element_bits = e->element_bits,
+                                 .storage_dtype = e->storage_dtype };
     return 0;
 }
 

@@ -65,8 +65,13 @@ int upload_prepare(struct cairn *c, struct cairn_record *r, const struct cairn_s
     if (rc < 0) {
         return rc;
     }
+    if (a->precision != CAIRN_NATIVE) {
+        return err_set(&c->err,
+                       a->precision > CAIRN_DOUBLE ? -CAIRN_EINVAL : -CAIRN_ENOTSUP,
+                       "save: precision %u: this library saves values as they are",
+                       a->precision);
+    }
     b->step = a->step;
-    b->precision = (enum precision)a->precision;
     b->root = digest_root(b, b->components, b->component_count);
     rc = rules_begin(b, &c->err);
     return rc < 0 ? err_wrap(&c->err, rc, "save") : 0;

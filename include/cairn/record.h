@@ -101,18 +101,65 @@ enum cairn_warning { CAIRN_WARNING_STALE = 1 };
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
 
-/* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is
- * bytes but for QFLOAT and OPAQUE, whose length does not follow from their shape. Out
- * (cairn_entry_at): all; pointers live as long as the record. */
+/* What a quantized value is: its width, and for integers its range (F: the whole of two's
+ * complement, S: symmetric, without the smallest). */
+enum cairn_quant_value {
+    CAIRN_Q8F = 1,
+    CAIRN_Q8S = 2,
+    CAIRN_Q4F = 3,
+    CAIRN_Q4S = 4,
+    CAIRN_Q2F = 5,
+    CAIRN_Q2S = 6,
+    CAIRN_QE5M2 = 7,
+    CAIRN_QE4M3 = 8,
+    CAIRN_QE2M1 = 9
+};
+
+/* Where values lie: one by one; two in a byte (E2M1 only); as many as fit in 32-bit words. */
+enum cairn_quant_store {
+    CAIRN_QUANT_NATIVE = 1,
+    CAIRN_QUANT_PACKED_NATIVE = 2,
+    CAIRN_QUANT_PACKED_U32 = 3
+};
+
+/* What a value means: times its scale; or an index into a codebook, which is another entry. */
+enum cairn_quant_mode { CAIRN_QUANT_SYMMETRIC = 1, CAIRN_QUANT_LOOKUP = 2 };
+
+/* How a QFLOAT tensor is quantized. The dtype of a scale is F32, F16, BF16, F8_E8M0FNU or F8_UE4M3;
+ * there is one scale for the tensor, or one for each block, or both (then the former is F32). */
+struct cairn_quant {
+    uint32_t value;        /* enum cairn_quant_value */
+    uint32_t store;        /* enum cairn_quant_store */
+    uint32_t packed_dim;   /* the dimension that is packed, 0 the innermost; 0 when none is */
+    uint32_t mode;         /* enum cairn_quant_mode */
+    uint32_t global_dtype; /* of the one scale of the tensor; 0: there is none */
+    uint32_t block_dtype;  /* of the scales of the blocks; 0: there are none */
+    uint32_t block_rank;   /* dimensions of a block, 1 to 5, the innermost last; 0: no blocks */
+    uint8_t block[5];      /* its extents, elements; in dimensions that are not named it is 1 */
+};
+
+/* The bytes of a QFLOAT tensor are these three regions, one behind the other. */
+struct cairn_quant_bytes {
+    uint64_t values;
+    uint64_t block_scales;
+    uint64_t global_scale;
+};
+
+/* One leaf of a component. In: path, flags, id, dtype, rank, shape; quant with QFLOAT, element_bits
+ * or bytes with OPAQUE; the rest is ignored, since it follows from these. Out (cairn_entry_at):
+ * all; pointers live as long as the record. */
 struct cairn_entry {
-    const char *path;      /* UTF-8, 1..4096 bytes */
-    uint64_t id;           /* parameter id, with CAIRN_HAS_ID; every value is legal */
-    uint32_t flags;        /* enum cairn_entry_flag */
-    uint32_t dtype;        /* enum cairn_dtype */
-    uint32_t rank;         /* 0..32; 0 is a scalar tensor of one element */
-    uint32_t kind;         /* enum cairn_entry_kind */
-    const uint64_t *shape; /* rank dimensions, elements */
-    uint64_t bytes;        /* of the value */
+    const char *path;                /* UTF-8, 1..4096 bytes */
+    uint64_t id;                     /* parameter id, with CAIRN_HAS_ID; every value is legal */
+    uint32_t flags;                  /* enum cairn_entry_flag */
+    uint32_t dtype;                  /* enum cairn_dtype */
+    uint32_t rank;                   /* 0..32; 0 is a scalar tensor of one element */
+    uint32_t kind;                   /* enum cairn_entry_kind */
+    const uint64_t *shape;           /* rank dimensions, elements */
+    uint64_t bytes;                  /* of the value */
+    const struct cairn_quant *quant; /* of a QFLOAT tensor; else NULL */
+    uint32_t element_bits;           /* of an OPAQUE one's element; 0: not said, any length */
+    uint32_t storage_dtype;          /* out: dtype before a precision converted it; 0: the same */
 };
 
 /* A place in the region where a tensor belongs: the caller's own copy lands there directly. */

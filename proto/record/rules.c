@@ -165,15 +165,6 @@ static int rules_supported(const struct boundary *b, struct err *err)
     if ((b->kind & KIND_MODEL_STATE) != 0) {
         return err_set(err, -CAIRN_ENOTSUP, "kind %u: model state is not supported", b->kind);
     }
-    if (b->precision != PRECISION_NATIVE) {
-        return err_set(err,
-                       -CAIRN_ENOTSUP,
-                       "precision %s: only native is supported",
-                       precision_name((uint32_t)b->precision));
-    }
-    if (!b->exact) {
-        return err_set(err, -CAIRN_EINVAL, "a native record is exact");
-    }
     return 0;
 }
 
@@ -223,6 +214,12 @@ int rules_begin(const struct boundary *b, struct err *err)
     }
     if (b->seq != 0) {
         return err_set(err, -CAIRN_EINVAL, "the daemon gives the seq, not the client");
+    }
+    if (b->precision > PRECISION_DOUBLE) {
+        return err_set(err, -CAIRN_EINVAL, "unknown precision %u", (unsigned)b->precision);
+    }
+    if (b->precision == PRECISION_NATIVE && !b->exact) {
+        return err_set(err, -CAIRN_EINVAL, "a native record is exact");
     }
     int rc = rules_supported(b, err);
     rc = rc < 0 ? rc : rules_sizes(b, err);

@@ -1,10 +1,9 @@
 /* rules_entry.c: one entry by itself, and the order of entries. */
 #include <cairn/record.h>
 
-#include "internal/ckd.h"
 #include "record/digest.h"
-#include "record/dtype.h"
 #include "record/rules.h"
+#include "record/rules_int.h"
 
 static bool rules_keyed_by_id(enum component component)
 {
@@ -48,41 +47,6 @@ static int rules_key(const struct entry *e, struct err *err)
     return 0;
 }
 
-static int rules_length(const struct entry *e, uint64_t expected, struct err *err)
-{
-    if (e->bytes != expected) {
-        return err_set(err,
-                       -CAIRN_EINVAL,
-                       "%llu bytes, expected %llu",
-                       (unsigned long long)e->bytes,
-                       (unsigned long long)expected);
-    }
-    return 0;
-}
-
-static int rules_tensor(const struct entry *e, struct err *err)
-{
-    const struct dtype *d = dtype_find(e->dtype);
-    uint64_t elements = 0;
-    uint64_t bytes = 0;
-    if (d == NULL) {
-        return err_set(err, -CAIRN_EINVAL, "unknown dtype %u", e->dtype);
-    }
-    if (e->rank > LIMIT_RANK) {
-        return err_set(err, -CAIRN_EINVAL, "rank %u, at most %u", e->rank, LIMIT_RANK);
-    }
-    if (!dtype_elements(e->rank, e->shape, &elements)) {
-        return err_set(err, -CAIRN_EINVAL, "the product of the shape overflows");
-    }
-    if (d->bits == 0) {
-        return 0;
-    }
-    if (!dtype_bytes(e->dtype, e->rank, e->shape, &bytes)) {
-        return err_set(err, -CAIRN_EINVAL, "the bytes of shape x %s overflow", d->name);
-    }
-    return rules_length(e, bytes, err);
-}
-
 static int rules_scalar(const struct entry *e, struct err *err)
 {
     static const uint64_t fixed[ENTRY_KIND_NR] = {
@@ -90,6 +54,9 @@ static int rules_scalar(const struct entry *e, struct err *err)
     };
     if (e->dtype != 0 || e->rank != 0) {
         return err_set(err, -CAIRN_EINVAL, "a scalar has no dtype and no shape");
+    }
+    if (e->storage_dtype != 0 || e->element_bits != 0 || e->quant != NULL) {
+        return err_set(err, -CAIRN_EINVAL, "a scalar with what only tensors have");
     }
     if (e->value.bytes != e->bytes) {
         return err_set(err, -CAIRN_EINVAL, "a scalar's value is in its entry");
@@ -150,69 +117,6 @@ static int rules_value(const struct entry *e, struct err *err)
         return err_set(err, -CAIRN_ECORRUPT, "the digest is not that of the value");
     }
     return 0;
-}
-
-static uint64_t rules_u64_of(const struct entry *e)
-{
-    const uint8_t *byte = e->value.data;
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) {
-        value = value << 8 | byte[i];
-    }
-    return value;
-}
-
-/* DTYPES: one storage dtype per floating parameter. */
-static int rules_dtypes(const struct entry *e, struct err *err)
-{
-    bool path_ok = slice_cmp(e->path, slice_str("trainable")) == 0 ||
-                   slice_cmp(e->path, slice_str("frozen")) == 0;
-    if (e->kind != ENTRY_U64 || (e->flags & ENTRY_HAS_ID) == 0 || !path_ok) {
-        return err_set(err,
-                       -CAIRN_EDTYPES,
-                       "a dtype record holds u64 entries with an id, named trainable or frozen");
-    }
-    uint64_t code = rules_u64_of(e);
-    const struct dtype *d = code > UINT32_MAX ? NULL : dtype_find((uint32_t)code);
-    if (d == NULL || (d->category != DTYPE_FLOAT && d->category != DTYPE_QUANT)) {
-        return err_set(err,
-                       -CAIRN_EDTYPES,
-                       "parameter %llu: %llu is no floating dtype",
-                       (unsigned long long)e->id,
-                       (unsigned long long)code);
-    }
-    return 0;
-}
-
-/* WINDOW: four scalars, by name. What their values may be is the library's business. */
-static int rules_window(const struct entry *e, struct err *err)
-{
-    static const struct {
-        const char *path;
-        enum entry_kind kind;
-    } fields[] = {
-        { "dtype", ENTRY_U64 },
-        { "loss_scale", ENTRY_F64 },
-        { "microbatches", ENTRY_U64 },
-        { "total_weight", ENTRY_F64 },
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (slice_cmp(e->path, slice_str(fields[i].path)) == 0 && e->kind == fields[i].kind) {
-            return 0;
-        }
-    }
-    return err_set(err,
-                   -CAIRN_EWINDOW,
-                   "a window holds dtype (u64), loss_scale (f64), microbatches (u64) and "
-                   "total_weight (f64)");
-}
-
-static int rules_companion(enum component component, const struct entry *e, struct err *err)
-{
-    if (component == COMPONENT_DTYPES) {
-        return rules_dtypes(e, err);
-    }
-    return component == COMPONENT_WINDOW ? rules_window(e, err) : 0;
 }
 
 int rules_entry(enum component component, const struct entry *e, struct err *err)

@@ -130,11 +130,15 @@ CASE(rules, begin)
     b.local_parts = 0;
     rules_begin_refused(&b, -CAIRN_ENOTSUP, "local parts");
     b = sample_begin();
-    b.precision = PRECISION_FULL;
-    rules_begin_refused(&b, -CAIRN_ENOTSUP, "full");
-    b = sample_begin();
     b.exact = false;
     rules_begin_refused(&b, -CAIRN_EINVAL, "exact");
+    for (int p = PRECISION_FULL; p <= PRECISION_DOUBLE; p++) { /* exact or not, as it was */
+        b.precision = (enum precision)p;
+        b.exact = p == PRECISION_FULL;
+        cr_assert_eq(rules_begin(&b, NULL), 0);
+    }
+    b.precision = (enum precision)(PRECISION_DOUBLE + 1);
+    rules_begin_refused(&b, -CAIRN_EINVAL, "precision 4");
     b = sample_begin();
     b.seq = 1;
     rules_begin_refused(&b, -CAIRN_EINVAL, "seq");
