@@ -175,8 +175,8 @@ CAIRN_API int cairn_model_state_capture_weighted(struct cairn *c,
                                                  const struct cairn_trainer *t,
                                                  struct cairn_record **ret);
 
-/* The same, asynchronously: as cairn_capture_async (seed: capture_async, capture_weighted_async).
- */
+/* The same, asynchronously (seed: capture_async, capture_weighted_async).
+ * Errors, Ownership, Threads, Blocks: as cairn_capture_async. */
 CAIRN_API int cairn_model_state_capture_async(struct cairn *c,
                                               const struct cairn_trainer *t,
                                               cairn_captured_fn *done,
