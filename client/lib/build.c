@@ -11,6 +11,7 @@ void capture_fini(struct capture *cap)
     free(cap->slots);
     param_list_fini(&cap->params);
     contract_fini(&cap->contract);
+    tied_fini(&cap->tied);
     cap->slots = NULL;
 }
 

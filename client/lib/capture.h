@@ -6,6 +6,7 @@
 #include "lib/contract.h"
 #include "lib/hash.h"
 #include "lib/rec.h"
+#include "lib/tied.h"
 
 /* A shared chunk that is being filled: one for trainable entries, one for the others. */
 struct pack {
@@ -44,6 +45,7 @@ struct capture {
     uint32_t late_room;
     struct param_list params; /* of the trainer's walk, to be compared with the model */
     struct contract contract; /* of a model state */
+    struct tied tied;         /* of the model, while it is put */
     int rc;                   /* the first failure of a put, also if the callback went on */
 
     /* Of a capture that somebody asked for (capture.c). */

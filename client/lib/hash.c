@@ -8,9 +8,6 @@
 
 #include "internal/container.h"
 
-/* Half a typical L2: larger blocks leave the cache before they are hashed. */
-#define HASH_BLOCK_BYTES (256u << 10)
-
 static_assert(sizeof(XXH128_canonical_t) == sizeof(struct digest),
               "a digest is the canonical form");
 

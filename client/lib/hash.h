@@ -4,6 +4,9 @@
 
 #include "record/record.h"
 
+/* Half a typical L2: larger blocks leave the cache before they are hashed. */
+#define HASH_BLOCK_BYTES (256u << 10)
+
 struct hasher;
 
 struct hasher *hasher_new(void); /* NULL: no memory */

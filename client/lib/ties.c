@@ -23,41 +23,50 @@ static int ties_cmp(const void *a, const void *b)
     return slice_cmp(x->path, y->path);
 }
 
-static const char *ties_differ(const struct entry *a, const struct entry *b)
+const char *ties_differ_in_form(const struct entry *a, const struct entry *b)
 {
-    if (a->id != b->id || a->flags != b->flags) {
-        return NULL;
-    }
     if (a->dtype != b->dtype) {
         return "dtypes";
     }
     if (!shape_same(a->rank, a->shape, b->rank, b->shape)) {
         return "shapes";
     }
-    if (a->element_bits != b->element_bits ||
+    if (a->element_bits != b->element_bits || a->bytes != b->bytes ||
         (a->quant != NULL && !quant_equal(&a->quant->scheme, &b->quant->scheme))) {
         return "quantizations"; /* of one dtype: both have a scheme, or none has */
     }
-    return digest_equal(&a->digest, &b->digest) ? NULL : "values";
+    return NULL;
+}
+
+static const char *ties_differ(const struct entry *a, const struct entry *b)
+{
+    if (a->id != b->id || a->flags != b->flags) {
+        return NULL;
+    }
+    const char *what = ties_differ_in_form(a, b);
+    return what == NULL && !digest_equal(&a->digest, &b->digest) ? "values" : what;
+}
+
+int ties_refuse(const struct entry *a, const struct entry *b, const char *what, struct err *err)
+{
+    (void)err_set(err,
+                  -CAIRN_EINVAL,
+                  "model: '%.*s' and '%.*s' are one parameter (id %llu) with different %s",
+                  cl_shown(a->path),
+                  (const char *)a->path.data,
+                  cl_shown(b->path),
+                  (const char *)b->path.data,
+                  (unsigned long long)a->id,
+                  what);
+    return err_at(err, COMPONENT_MODEL, b->path.data, b->path.bytes);
 }
 
 static int ties_compare(const struct entry *const *entries, size_t count, struct err *err)
 {
     for (size_t i = 1; i < count; i++) {
-        const struct entry *a = entries[i - 1];
-        const struct entry *b = entries[i];
-        const char *what = ties_differ(a, b);
+        const char *what = ties_differ(entries[i - 1], entries[i]);
         if (what != NULL) {
-            (void)err_set(err,
-                          -CAIRN_EINVAL,
-                          "model: '%.*s' and '%.*s' are one parameter (id %llu) with different %s",
-                          cl_shown(a->path),
-                          (const char *)a->path.data,
-                          cl_shown(b->path),
-                          (const char *)b->path.data,
-                          (unsigned long long)a->id,
-                          what);
-            return err_at(err, COMPONENT_MODEL, b->path.data, b->path.bytes);
+            return ties_refuse(entries[i - 1], entries[i], what, err);
         }
     }
     return 0;

@@ -38,5 +38,9 @@ int window_read(const struct cairn_record *r, struct cairn_window *ret, struct e
 /* Several paths of the model may share an id; then they are one parameter, per trainable flag.
  * Errors: EINVAL, ENOMEM. */
 int ties_check(const struct cairn_reader *model, struct err *err);
+/* What of the form of two entries differs, as a word; NULL: nothing. */
+const char *ties_differ_in_form(const struct entry *a, const struct entry *b);
+/* Says that two entries of one parameter differ in that. Returns -CAIRN_EINVAL. */
+int ties_refuse(const struct entry *a, const struct entry *b, const char *what, struct err *err);
 
 #endif

@@ -140,6 +140,16 @@ static int writer_check_tensor(struct cairn_writer *w, struct entry *e)
     return rules_entry(w->component, e, &w->cap->c->err);
 }
 
+/* Into the region, or where the parameter is that it is tied to. */
+static int writer_place(struct cairn_writer *w, struct entry *e, struct source *from)
+{
+    struct capture *cap = w->cap;
+    const struct cairn_reader *component = &cap->r->components[w->component];
+    const struct entry *first =
+        w->component == COMPONENT_MODEL ? tied_find(&cap->tied, component, e) : NULL;
+    return first == NULL ? pack_put(cap, e, from) : tied_put(cap, e, first, from);
+}
+
 int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from)
 {
     int rc = writer_check_tensor(w, e);
@@ -147,10 +157,13 @@ int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from)
         rc = writer_keep(w, e);
     }
     if (rc == 0) {
-        rc = pack_put(w->cap, e, from);
+        rc = writer_place(w, e, from);
     }
     if (rc == 0) {
         rc = writer_append(w, e);
+    }
+    if (rc == 0 && w->component == COMPONENT_MODEL) {
+        rc = tied_add(&w->cap->tied, &w->cap->r->components[COMPONENT_MODEL], &w->cap->c->err);
     }
     return writer_fail(w, rc, e);
 }

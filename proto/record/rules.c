@@ -211,15 +211,14 @@ static int rules_sizes(const struct boundary *b, struct err *err)
                        (unsigned long long)b->stored_bytes,
                        b->chunk_count);
     }
-    /* A byte of payload in each chunk at least; what lies in no chunk travels with the metadata. */
-    if (b->payload_bytes < b->chunk_count ||
-        b->payload_bytes > b->stored_bytes + LIMIT_METADATA_BYTES) {
+    /* A byte of payload in each chunk at least. It may be more than is stored: what lies in no chunk
+     * travels with the metadata, and tied entries count each, though they lie in one place. */
+    if (b->payload_bytes < b->chunk_count) {
         return err_set(err,
                        -CAIRN_EINVAL,
-                       "payload_bytes %llu cannot be those of %u chunks with %llu stored_bytes",
+                       "payload_bytes %llu cannot be those of %u chunks",
                        (unsigned long long)b->payload_bytes,
-                       b->chunk_count,
-                       (unsigned long long)b->stored_bytes);
+                       b->chunk_count);
     }
     return 0;
 }
