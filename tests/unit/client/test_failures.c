@@ -226,6 +226,7 @@ CASE(failures, R05_R20_a_precision_that_loses_is_refused_before_anything_is_sent
 
 /* ---- load ---- */
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type of the hook */
 static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload)
 {
     static struct entry entries[LIMIT_ENTRIES_PER_PAGE];
