@@ -211,8 +211,9 @@ static int rules_sizes(const struct boundary *b, struct err *err)
                        (unsigned long long)b->stored_bytes,
                        b->chunk_count);
     }
-    /* A byte of payload in each chunk at least. It may be more than is stored: what lies in no chunk
-     * travels with the metadata, and tied entries count each, though they lie in one place. */
+    /* A byte of payload in each chunk at least. It may be more than is stored: what lies in no
+     * chunk travels with the metadata, and tied entries count each, though they lie in one place.
+     */
     if (b->payload_bytes < b->chunk_count) {
         return err_set(err,
                        -CAIRN_EINVAL,
