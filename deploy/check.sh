@@ -73,5 +73,5 @@ leg clang clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF \
 leg asan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='address,undefined' \
     -DCAIRN_TEST_ROOMS='unit/proto;unit/daemon;unit/client;unit/examples;integration;system;meta'
 leg tsan clang -DCAIRN_FAILPOINTS=ON -DCAIRN_TEST_SLOW=OFF -DCAIRN_SANITIZE='thread' \
-    -DCAIRN_TEST_ROOMS='unit/daemon;meta'
+    -DCAIRN_TEST_ROOMS='unit/daemon;unit/client;meta'
 run

@@ -140,7 +140,7 @@ static void build_config(struct component_info *info, const uint8_t *config)
 {
     info->has_config = config != NULL;
     if (config != NULL) {
-        memcpy(info->config, config, sizeof info->config);
+        memcpy(info->config.byte, config, sizeof info->config.byte);
     }
 }
 

@@ -131,8 +131,12 @@ int pack_own_digest(struct capture *cap, struct entry *e);
 int pack_init(struct capture *cap);
 void pack_fini(struct capture *cap);
 
-/* The plain form of a caller's tensor, still pointing to the caller's memory. Errors: EINVAL. */
-int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err);
+/* The plain form of a caller's tensor, still pointing to the caller's memory, and to `quant`, which
+ * is room for the quantization scheme that it may have. Errors: EINVAL. */
+int writer_entry_of(const struct cairn_entry *from,
+                    struct quant *quant,
+                    struct entry *ret,
+                    struct err *err);
 /* Check, keep and append a tensor; its bytes come from there.
  * Errors: EINVAL, ELIMIT, ENOMEM; they fail the capture. */
 int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "record/dtype.h"
+#include "record/quant.h"
 
 void describe_add(struct describe *d, const char *format, ...)
 {
@@ -25,6 +26,20 @@ void describe_type(struct describe *d, uint32_t dtype, uint32_t rank, const uint
     describe_add(d, "]");
 }
 
+/* How it is quantized, or how long it is: what its dtype and shape do not say. */
+static void describe_rare(struct describe *d, const struct entry *e)
+{
+    char scheme[QUANT_TEXT_BYTES];
+    if (e->quant != NULL) {
+        quant_text(&e->quant->scheme, scheme);
+        describe_add(d, " as %s", scheme);
+    } else if (e->element_bits != 0) {
+        describe_add(d, " of %" PRIu32 " bits each", e->element_bits);
+    } else {
+        describe_add(d, " of %" PRIu64 " bytes", e->bytes);
+    }
+}
+
 void describe_entry(struct describe *d, const struct entry *e)
 {
     const struct dtype *dtype = dtype_find(e->dtype);
@@ -34,7 +49,7 @@ void describe_entry(struct describe *d, const struct entry *e)
     }
     describe_type(d, e->dtype, e->rank, e->shape);
     if (dtype == NULL || dtype->bits == 0) {
-        describe_add(d, " of %" PRIu64 " bytes", e->bytes);
+        describe_rare(d, e);
     }
     if ((e->flags & ENTRY_HAS_ID) != 0) {
         describe_add(d, " id %" PRIu64, e->id);

@@ -137,21 +137,6 @@ static int load_bad_entry(struct cairn_record *r,
     return err_at(&r->c->err, reader->component, e->path.data, e->path.bytes);
 }
 
-/* What the message lent, into the record's own memory. */
-static int load_keep(struct cairn_record *r, struct entry *e)
-{
-    const void *path = rec_copy(r, e->path.data, e->path.bytes);
-    const uint64_t *shape = e->rank == 0 ? NULL : rec_copy(r, e->shape, e->rank * sizeof *shape);
-    const void *value = e->value.bytes == 0 ? NULL : rec_copy(r, e->value.data, e->value.bytes);
-    if (path == NULL || (e->rank > 0 && shape == NULL) || (e->value.bytes > 0 && value == NULL)) {
-        return load_no_memory(r);
-    }
-    e->path.data = path;
-    e->shape = shape;
-    e->value.data = value;
-    return 0;
-}
-
 static int load_entry(struct cairn_record *r, struct cairn_reader *reader, const struct entry *from)
 {
     struct err why = { 0 };
@@ -160,7 +145,7 @@ static int load_entry(struct cairn_record *r, struct cairn_reader *reader, const
         return load_bad_entry(r, reader, from, "it is out of order");
     }
     if (rules_entry(reader->component, from, &why) < 0 ||
-        rules_precision(r->boundary.precision, from, &why) < 0) {
+        rules_precision(reader->component, from, r->boundary.precision, &why) < 0) {
         return load_bad_entry(r, reader, from, why.msg);
     }
     if (from->bytes > 0 && from->value.bytes == 0 &&
@@ -172,7 +157,7 @@ static int load_entry(struct cairn_record *r, struct cairn_reader *reader, const
         return load_no_memory(r);
     }
     *e = *from;
-    return load_keep(r, e);
+    return rec_keep(r, e) ? 0 : load_no_memory(r);
 }
 
 static int

@@ -43,10 +43,10 @@ int odd_config(const struct cairn_record *r,
     char live[ODD_HEX_BYTES];
     struct err odd = { 0 };
     if (info == NULL || !info->has_config || part->config == NULL ||
-        memcmp(info->config, part->config, ODD_CONFIG_BYTES) == 0) {
+        memcmp(info->config.byte, part->config, ODD_CONFIG_BYTES) == 0) {
         return 0;
     }
-    odd_hex(info->config, recorded);
+    odd_hex(info->config.byte, recorded);
     odd_hex(part->config, live);
     (void)err_set(&odd,
                   -CAIRN_EMISMATCH,

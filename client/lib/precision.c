@@ -169,7 +169,7 @@ static int precision_fill(struct capture *cap, struct precision_walk *walk)
         if (walk->from->present) {
             const struct component_info *info = rec_info(walk->record, component);
             struct component_put put = { .type = walk->from->type,
-                                         .config = info->has_config ? info->config : NULL,
+                                         .config = info->has_config ? info->config.byte : NULL,
                                          .put = precision_put,
                                          .self = walk };
             rc = capture_component(cap, component, &put);

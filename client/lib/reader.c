@@ -4,6 +4,7 @@
 #include "lib/describe.h"
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/quant.h"
 
 static struct err *reader_err(const struct cairn_reader *r)
 {
@@ -26,11 +27,21 @@ static int reader_missing(const struct cairn_reader *r, const struct entry *key)
 
 /* ---- tensors ---- */
 
+/* Nothing is ever requantized: another scheme is another tensor. */
+static bool reader_fits_rare(const struct entry *recorded, const struct entry *wanted)
+{
+    if (recorded->element_bits != wanted->element_bits ||
+        (recorded->quant == NULL) != (wanted->quant == NULL)) {
+        return false;
+    }
+    return recorded->quant == NULL || quant_equal(&recorded->quant->scheme, &wanted->quant->scheme);
+}
+
 static bool reader_fits(const struct entry *recorded, const struct entry *wanted)
 {
     return recorded->kind == wanted->kind && recorded->dtype == wanted->dtype &&
            recorded->bytes == wanted->bytes && recorded->flags == wanted->flags &&
-           recorded->id == wanted->id &&
+           recorded->id == wanted->id && reader_fits_rare(recorded, wanted) &&
            shape_same(recorded->rank, recorded->shape, wanted->rank, wanted->shape);
 }
 
@@ -75,10 +86,11 @@ static int reader_copy(const struct cairn_reader *r, const struct entry *e, void
 int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)
 {
     struct entry wanted;
+    struct quant quant;
     if (r == NULL || want == NULL) {
         return -CAIRN_EINVAL;
     }
-    int rc = writer_entry_of(want, &wanted, reader_err(r));
+    int rc = writer_entry_of(want, &quant, &wanted, reader_err(r));
     if (rc < 0) {
         return rc;
     }
@@ -108,7 +120,10 @@ int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_en
                                  .rank = e->rank,
                                  .kind = e->kind,
                                  .shape = e->shape,
-                                 .bytes = e->bytes };
+                                 .bytes = e->bytes,
+                                 .quant = e->quant == NULL ? NULL : &e->quant->scheme,
+                                 .element_bits = e->element_bits,
+                                 .storage_dtype = e->storage_dtype };
     return 0;
 }
 

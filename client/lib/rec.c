@@ -5,6 +5,7 @@
 
 #include "lib/call.h"
 #include "record/digest.h"
+#include "record/quant.h"
 #include "record/rules.h"
 #include "wire/keep.h"
 
@@ -87,6 +88,22 @@ struct cairn_record *cairn_record_free(struct cairn_record *r)
 void *rec_copy(struct cairn_record *r, const void *data, size_t bytes)
 {
     return keep_text(&r->bump, slice_of(data, bytes));
+}
+
+bool rec_keep(struct cairn_record *r, struct entry *e)
+{
+    struct entry kept = *e;
+    kept.path.data = rec_copy(r, e->path.data, e->path.bytes);
+    kept.shape = e->rank == 0 ? NULL : rec_copy(r, e->shape, e->rank * sizeof *e->shape);
+    kept.quant = e->quant == NULL ? NULL : rec_copy(r, e->quant, sizeof *e->quant);
+    kept.value.data = e->value.bytes == 0 ? NULL : rec_copy(r, e->value.data, e->value.bytes);
+    if (kept.path.data == NULL || (e->rank > 0 && kept.shape == NULL) ||
+        (e->quant != NULL && kept.quant == NULL) ||
+        (e->value.bytes > 0 && kept.value.data == NULL)) {
+        return false;
+    }
+    *e = kept;
+    return true;
 }
 
 struct entry *rec_add_entry(struct cairn_reader *component)

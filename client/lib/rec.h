@@ -40,6 +40,9 @@ struct cairn_record *rec_new(struct cairn *c);
 void rec_orphan(struct cairn_record *r);
 /* Copy into the record's memory; NULL when there is none. A text gets a NUL behind it. */
 void *rec_copy(struct cairn_record *r, const void *data, size_t bytes);
+/* Path, shape, value and scheme of an entry, which are somebody else's, into the record's memory.
+ * False: there is none. */
+bool rec_keep(struct cairn_record *r, struct entry *e);
 /* Room for one more entry of a component, zeroed. NULL: no memory. */
 struct entry *rec_add_entry(struct cairn_reader *component);
 /* The entry with this key; NULL: none. */

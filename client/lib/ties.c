@@ -5,6 +5,7 @@
 #include "lib/training.h"
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/quant.h"
 
 /* By id, trainable flag, and then in key order, so that the first path is the one named. */
 static int ties_cmp(const void *a, const void *b)
@@ -32,6 +33,10 @@ static const char *ties_differ(const struct entry *a, const struct entry *b)
     }
     if (!shape_same(a->rank, a->shape, b->rank, b->shape)) {
         return "shapes";
+    }
+    if (a->element_bits != b->element_bits ||
+        (a->quant != NULL && !quant_equal(&a->quant->scheme, &b->quant->scheme))) {
+        return "quantizations"; /* of one dtype: both have a scheme, or none has */
     }
     return digest_equal(&a->digest, &b->digest) ? NULL : "values";
 }

@@ -5,6 +5,7 @@
 #include "lib/capture.h"
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/quant.h"
 #include "record/rules.h"
 
 /* A put that failed fails the capture, also when the callback goes on. */
@@ -37,27 +38,59 @@ int writer_check_bool(const struct entry *e, const void *data, struct err *err)
     return 0;
 }
 
-/* The length of a tensor follows from its shape, but for the dtypes that have no element size. */
-static int writer_bytes(const struct cairn_entry *e, uint64_t *ret, struct err *err)
+/* A dtype whose length is more than a matter of its shape. The scheme is checked before its lengths
+ * are asked for. */
+static int writer_rare_bytes(const struct cairn_entry *from,
+                             struct quant *quant,
+                             struct entry *ret,
+                             struct err *err)
 {
-    const struct dtype *dtype = dtype_find(e->dtype);
-    bool shaped = e->rank <= LIMIT_RANK && (e->rank == 0 || e->shape != NULL);
-    if (shaped && dtype != NULL && dtype->bits == 0) {
-        *ret = e->bytes;
+    uint64_t elements = 0;
+    bool fits = dtype_elements(ret->rank, ret->shape, &elements);
+    if (ret->dtype == CAIRN_OPAQUE && from->element_bits == 0) {
+        ret->bytes = from->bytes;
         return 0;
     }
-    if (!shaped || !dtype_bytes(e->dtype, e->rank, e->shape, ret)) {
+    if (ret->dtype == CAIRN_OPAQUE) {
+        fits = fits && dtype_packed_bytes(elements, from->element_bits, &ret->bytes);
+    } else if (ret->quant == NULL) {
+        return err_set(err, -CAIRN_EINVAL, "a QFLOAT tensor needs its quantization scheme");
+    } else {
+        int rc = quant_check(&quant->scheme, ret->rank, err);
+        if (rc < 0) {
+            return rc;
+        }
+        fits = fits && quant_bytes(&quant->scheme, ret->rank, ret->shape, &quant->bytes);
+        ret->bytes = fits ? quant_total(&quant->bytes) : 0;
+    }
+    return fits ? 0 : err_set(err, -CAIRN_EINVAL, "the bytes of its shape overflow");
+}
+
+static int writer_bytes(const struct cairn_entry *from,
+                        struct quant *quant,
+                        struct entry *ret,
+                        struct err *err)
+{
+    const struct dtype *dtype = dtype_find(from->dtype);
+    bool shaped = from->rank <= LIMIT_RANK && (from->rank == 0 || from->shape != NULL);
+    if (shaped && dtype != NULL && dtype->bits == 0) {
+        return writer_rare_bytes(from, quant, ret, err);
+    }
+    if (!shaped || !dtype_bytes(from->dtype, from->rank, from->shape, &ret->bytes)) {
         return err_set(
             err,
             -CAIRN_EINVAL,
             "dtype %u, rank %u: unknown dtype, no shape, or too many dimensions or bytes",
-            e->dtype,
-            e->rank);
+            from->dtype,
+            from->rank);
     }
     return 0;
 }
 
-int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct err *err)
+int writer_entry_of(const struct cairn_entry *from,
+                    struct quant *quant,
+                    struct entry *ret,
+                    struct err *err)
 {
     if (from == NULL || from->path == NULL) {
         return err_set(err, -CAIRN_EINVAL, "a tensor needs an entry with a path");
@@ -68,30 +101,20 @@ int writer_entry_of(const struct cairn_entry *from, struct entry *ret, struct er
                            .kind = ENTRY_TENSOR,
                            .dtype = from->dtype,
                            .rank = from->rank,
-                           .shape = from->rank == 0 ? NULL : from->shape };
-    return writer_bytes(from, &ret->bytes, err);
+                           .shape = from->rank == 0 ? NULL : from->shape,
+                           .element_bits = from->element_bits };
+    if (from->quant != NULL) {
+        *quant = (struct quant){ .scheme = quant_canonical(from->quant) };
+        ret->quant = quant;
+    }
+    return writer_bytes(from, quant, ret, err);
 }
 
-/* Path, shape and value of an entry, which are the caller's, into the record's memory. */
 static int writer_keep(struct cairn_writer *w, struct entry *e)
 {
-    struct cairn_record *r = w->cap->r;
-    const char *path = rec_copy(r, e->path.data, e->path.bytes);
-    const uint64_t *shape = e->shape;
-    if (e->rank > 0) {
-        shape = rec_copy(r, e->shape, e->rank * sizeof *shape);
-    }
-    const void *value = e->value.data;
-    if (e->value.bytes > 0) {
-        value = rec_copy(r, e->value.data, e->value.bytes);
-    }
-    if (path == NULL || (e->rank > 0 && shape == NULL) || (e->value.bytes > 0 && value == NULL)) {
-        return err_set(&w->cap->c->err, -CAIRN_ENOMEM, "no memory for an entry");
-    }
-    e->path.data = path;
-    e->shape = shape;
-    e->value.data = value;
-    return 0;
+    return rec_keep(w->cap->r, e)
+               ? 0
+               : err_set(&w->cap->c->err, -CAIRN_ENOMEM, "no memory for an entry");
 }
 
 static int writer_append(struct cairn_writer *w, const struct entry *e)
@@ -139,7 +162,8 @@ int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *d
         return -CAIRN_EINVAL;
     }
     struct err *err = &w->cap->c->err;
-    int rc = writer_entry_of(e, &entry, err);
+    struct quant quant;
+    int rc = writer_entry_of(e, &quant, &entry, err);
     if (rc < 0) {
         return writer_fail(w, rc, &entry);
     }
@@ -165,7 +189,8 @@ int cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct c
     if (w == NULL || ret == NULL) {
         return -CAIRN_EINVAL;
     }
-    int rc = writer_entry_of(e, &entry, &w->cap->c->err);
+    struct quant quant;
+    int rc = writer_entry_of(e, &quant, &entry, &w->cap->c->err);
     if (rc == 0) {
         rc = writer_check_tensor(w, &entry);
     }

@@ -91,7 +91,7 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
 {
     struct check_sum *sum = &c->sums[component];
     int rc = rules_entry(component, e, err);
-    rc = rc < 0 ? rc : rules_precision(c->announced.precision, e, err);
+    rc = rc < 0 ? rc : rules_precision(component, e, c->announced.precision, err);
     rc = rc < 0 ? rc : rules_place(component, e, c->chunks, c->chunk_count, err);
     rc = rc < 0 ? rc : check_members_add(&c->members, c->announced.kind, component, e, err);
     if (rc < 0) {

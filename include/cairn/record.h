@@ -10,7 +10,7 @@
 #ifndef CAIRN_RECORD_H
 #define CAIRN_RECORD_H
 
-#include <cairn/error.h>
+#include <cairn/dtype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,45 +26,6 @@ struct cairn_record;  /* a captured or loaded boundary: owned by the caller, imm
 struct cairn_writer;  /* one component during capture; lives for one callback */
 struct cairn_reader;  /* one component of a record; lives as long as the record */
 struct cairn_pending; /* a save under way */
-
-/* Element types. Definitions and lengths: PROTOCOL.md, "Dtypes". */
-enum cairn_dtype {
-    CAIRN_F64 = 1,
-    CAIRN_F32 = 2,
-    CAIRN_FLEX32 = 3,
-    CAIRN_F16 = 4,
-    CAIRN_BF16 = 5,
-    CAIRN_F8_E4M3FN = 6,
-    CAIRN_F8_E5M2 = 7,
-    CAIRN_F8_E4M3FNUZ = 8,
-    CAIRN_F8_E5M2FNUZ = 9,
-    CAIRN_F8_E8M0FNU = 10,
-    CAIRN_F8_UE4M3 = 11,
-    CAIRN_F6_E2M3 = 12,
-    CAIRN_F6_E3M2 = 13,
-    CAIRN_F4_E2M1 = 14,
-    CAIRN_I64 = 20,
-    CAIRN_I32 = 21,
-    CAIRN_I16 = 22,
-    CAIRN_I8 = 23,
-    CAIRN_U64 = 24,
-    CAIRN_U32 = 25,
-    CAIRN_U16 = 26,
-    CAIRN_U8 = 27,
-    CAIRN_BOOL = 30,
-    CAIRN_BOOL_U8 = 31,
-    CAIRN_BOOL_U32 = 32,
-    CAIRN_C32 = 40,
-    CAIRN_C64 = 41,
-    CAIRN_C128 = 42,
-    CAIRN_QFLOAT = 50,
-    CAIRN_QINT8 = 60,
-    CAIRN_QUINT8 = 61,
-    CAIRN_QINT32 = 62,
-    CAIRN_QUINT4X2 = 63,
-    CAIRN_QUINT2X4 = 64,
-    CAIRN_OPAQUE = 70
-};
 
 enum cairn_component_id {
     CAIRN_MODEL = 1,
@@ -101,18 +62,21 @@ enum cairn_warning { CAIRN_WARNING_STALE = 1 };
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
 
-/* One leaf of a component. In: path, flags, id, dtype, rank, shape; kind is ignored, and so is
- * bytes but for QFLOAT and OPAQUE, whose length does not follow from their shape. Out
- * (cairn_entry_at): all; pointers live as long as the record. */
+/* One leaf of a component. In: path, flags, id, dtype, rank, shape; quant with QFLOAT, element_bits
+ * or bytes with OPAQUE; the rest is ignored, since it follows from these. Out (cairn_entry_at):
+ * all; pointers live as long as the record. */
 struct cairn_entry {
-    const char *path;      /* UTF-8, 1..4096 bytes */
-    uint64_t id;           /* parameter id, with CAIRN_HAS_ID; every value is legal */
-    uint32_t flags;        /* enum cairn_entry_flag */
-    uint32_t dtype;        /* enum cairn_dtype */
-    uint32_t rank;         /* 0..32; 0 is a scalar tensor of one element */
-    uint32_t kind;         /* enum cairn_entry_kind */
-    const uint64_t *shape; /* rank dimensions, elements */
-    uint64_t bytes;        /* of the value */
+    const char *path;                /* UTF-8, 1..4096 bytes */
+    uint64_t id;                     /* parameter id, with CAIRN_HAS_ID; every value is legal */
+    uint32_t flags;                  /* enum cairn_entry_flag */
+    uint32_t dtype;                  /* enum cairn_dtype */
+    uint32_t rank;                   /* 0..32; 0 is a scalar tensor of one element */
+    uint32_t kind;                   /* enum cairn_entry_kind */
+    const uint64_t *shape;           /* rank dimensions, elements */
+    uint64_t bytes;                  /* of the value */
+    const struct cairn_quant *quant; /* of a QFLOAT tensor; else NULL */
+    uint32_t element_bits;           /* of an OPAQUE one's element; 0: not said, any length */
+    uint32_t storage_dtype;          /* out: dtype before a precision converted it; 0: the same */
 };
 
 /* A place in the region where a tensor belongs: the caller's own copy lands there directly. */
@@ -372,11 +336,6 @@ CAIRN_API int cairn_record_info(const struct cairn_record *r, struct cairn_bound
 CAIRN_API int cairn_record_component(const struct cairn_record *r,
                                      enum cairn_component_id component,
                                      const struct cairn_reader **ret);
-
-/* Name and element bits of a dtype; NULL and 0 for an unknown one (0 also for QFLOAT, OPAQUE).
- * Errors: none.   Ownership: static.   Threads: any.   Blocks: never. */
-CAIRN_API const char *cairn_dtype_name(uint32_t dtype);
-CAIRN_API uint32_t cairn_dtype_bits(uint32_t dtype);
 
 #ifdef __cplusplus
 }

@@ -176,7 +176,7 @@ CAIRN_API int cairn_model_state_capture_weighted(struct cairn *c,
                                                  struct cairn_record **ret);
 
 /* The same, asynchronously (seed: capture_async, capture_weighted_async).
- * Errors, Ownership, Threads, Blocks: as cairn_capture_async. */
+ * Errors: as cairn_capture_async; EINVAL as above.   Ownership, Threads, Blocks: as it. */
 CAIRN_API int cairn_model_state_capture_async(struct cairn *c,
                                               const struct cairn_trainer *t,
                                               cairn_captured_fn *done,

@@ -16,7 +16,8 @@
 #define LIMIT_CHUNKS (1u << 20)           /* chunks of one part: 8 TiB */
 #define LIMIT_METADATA_BYTES (256u << 20) /* staged manifest of one part */
 #define LIMIT_PATH_BYTES 4096u
-#define LIMIT_RANK 32u /* dimensions of a shape */
+#define LIMIT_RANK 32u      /* dimensions of a shape */
+#define LIMIT_BLOCK_RANK 5u /* dimensions of a block of quantized values */
 #define LIMIT_RUN_NAME_BYTES 128u
 #define LIMIT_SELECTOR_BYTES 512u
 #define LIMIT_TYPE_BYTES 255u /* fingerprint of a component */

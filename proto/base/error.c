@@ -11,7 +11,7 @@ const char *cairn_strerror(int code)
     switch (error_number(code)) {
     case 0:
         return "success";
-#define ERROR_TEXT(name, number, text)                                                             \
+#define ERROR_TEXT(name, number, sort, text)                                                       \
     case (number):                                                                                 \
         return text;
         CAIRN_ERRORS(ERROR_TEXT)
@@ -26,12 +26,25 @@ const char *cairn_error_name(int code)
     switch (error_number(code)) {
     case 0:
         return "CAIRN_OK";
-#define ERROR_NAME(name, number, text)                                                             \
+#define ERROR_NAME(name, number, sort, text)                                                       \
     case (number):                                                                                 \
         return "CAIRN_" #name;
         CAIRN_ERRORS(ERROR_NAME)
 #undef ERROR_NAME
     default:
         return "CAIRN_E?";
+    }
+}
+
+enum cairn_error_class cairn_error_class_of(int code)
+{
+    switch (error_number(code)) {
+#define ERROR_CLASS(name, number, sort, text)                                                      \
+    case (number):                                                                                 \
+        return CAIRN_CLASS_##sort;
+        CAIRN_ERRORS(ERROR_CLASS)
+#undef ERROR_CLASS
+    default:
+        return CAIRN_CLASS_NONE;
     }
 }

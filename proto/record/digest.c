@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "record/quant.h"
+
 static struct digest digest_from(XXH128_hash_t hash)
 {
     XXH128_canonical_t canonical;
@@ -81,6 +83,56 @@ static void digest_text(XXH3_state_t *state, struct slice text)
     digest_add(state, text.data, text.bytes);
 }
 
+/* What few entries and components have is appended with a tag, and only when it is there: a record
+ * without any of it has the digests that it always had. A tag is the number of the field in
+ * cairn.proto with the highest bit set, which nothing that may follow there (the length of a path,
+ * a count of entries, the number of a component) can have. */
+#define DIGEST_TAG 0x80000000u
+#define DIGEST_CONFIG (DIGEST_TAG | 8u)
+#define DIGEST_STORAGE_DTYPE (DIGEST_TAG | 13u)
+#define DIGEST_QUANT (DIGEST_TAG | 14u)
+#define DIGEST_ELEMENT_BITS (DIGEST_TAG | 15u)
+
+static void digest_pair(XXH3_state_t *state, uint32_t tag, uint32_t value)
+{
+    uint8_t bytes[8];
+    (void)digest_u32(digest_u32(bytes, tag), value);
+    digest_add(state, bytes, sizeof bytes);
+}
+
+static void digest_quant(XXH3_state_t *state, const struct quant *q)
+{
+    uint8_t bytes[8 * 4 + LIMIT_BLOCK_RANK + 3 * 8];
+    const struct cairn_quant *s = &q->scheme;
+    uint8_t *at = digest_u32(bytes, DIGEST_QUANT);
+    at = digest_u32(at, s->value);
+    at = digest_u32(at, s->store);
+    at = digest_u32(at, s->packed_dim);
+    at = digest_u32(at, s->mode);
+    at = digest_u32(at, s->global_dtype);
+    at = digest_u32(at, s->block_dtype);
+    at = digest_u32(at, s->block_rank);
+    assert(s->block_rank <= LIMIT_BLOCK_RANK);
+    at = digest_put(at, s->block, s->block_rank);
+    at = digest_u64(at, q->bytes.values);
+    at = digest_u64(at, q->bytes.block_scales);
+    at = digest_u64(at, q->bytes.global_scale);
+    digest_add(state, bytes, (size_t)(at - bytes));
+}
+
+static void digest_rare(XXH3_state_t *state, const struct entry *e)
+{
+    if (e->storage_dtype != 0) {
+        digest_pair(state, DIGEST_STORAGE_DTYPE, e->storage_dtype);
+    }
+    if (e->quant != NULL) {
+        digest_quant(state, e->quant);
+    }
+    if (e->element_bits != 0) {
+        digest_pair(state, DIGEST_ELEMENT_BITS, e->element_bits);
+    }
+}
+
 struct component_digest {
     XXH3_state_t *state;
     uint64_t entry_count;
@@ -104,19 +156,6 @@ struct component_digest *component_digest_new(enum component component, struct s
     return d;
 }
 
-/* What an entry need not have comes last, each behind a tag that no length of a path can be, so
- * that an entry without it has the bytes that it always had. */
-#define DIGEST_TAG(field) (0xf0000000u | (field))
-
-static void digest_optional(XXH3_state_t *state, const struct entry *e)
-{
-    uint8_t extra[4 + 4];
-    if (e->storage_dtype != 0) {
-        (void)digest_u32(digest_u32(extra, DIGEST_TAG(13)), e->storage_dtype);
-        digest_add(state, extra, sizeof extra);
-    }
-}
-
 void component_digest_entry(struct component_digest *d, const struct entry *e)
 {
     uint8_t fixed[4 + 8 + 4 + 4 + 4 + 8 * LIMIT_RANK + 8 + 16];
@@ -133,7 +172,7 @@ void component_digest_entry(struct component_digest *d, const struct entry *e)
     at = digest_put(at, e->digest.byte, sizeof e->digest.byte);
     digest_text(d->state, e->path);
     digest_add(d->state, fixed, (size_t)(at - fixed));
-    digest_optional(d->state, e);
+    digest_rare(d->state, e);
     d->entry_count++;
 }
 
@@ -166,9 +205,10 @@ static void digest_component(XXH3_state_t *state, const struct component_info *i
     digest_text(state, info->type);
     digest_add(state, tail, sizeof tail);
     if (info->has_config) {
-        (void)digest_u32(head, DIGEST_TAG(8));
-        digest_add(state, head, sizeof head);
-        digest_add(state, info->config, sizeof info->config);
+        uint8_t tag[4];
+        (void)digest_u32(tag, DIGEST_CONFIG);
+        digest_add(state, tag, sizeof tag);
+        digest_add(state, info->config.byte, sizeof info->config.byte);
     }
 }
 

@@ -19,7 +19,8 @@ struct digest component_digest_end(struct component_digest *d);
 struct component_digest *component_digest_free(struct component_digest *d);
 
 /* Root: the boundary's fixed fields that the trainer chose (step, save id, kind, precision, exact,
- * rank, world), then each component present in ascending order: number, type, counts, digest. */
+ * rank, world), then each component present in ascending order: number, type, counts, digest, and
+ * the digest of its configuration if it has one. */
 struct digest
 digest_root(const struct boundary *b, const struct component_info *infos, uint32_t count);
 

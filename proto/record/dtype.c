@@ -84,19 +84,22 @@ bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements
     return true;
 }
 
+bool dtype_packed_bytes(uint64_t elements, uint32_t bits, uint64_t *ret_bytes)
+{
+    /* Eight elements are `bits` bytes, whatever the width; the rest is rounded up. */
+    uint64_t whole = 0;
+    if (ckd_mul_u64(elements / 8, bits, &whole)) {
+        return false;
+    }
+    return !ckd_add_u64(whole, (elements % 8 * bits + 7) / 8, ret_bytes);
+}
+
 bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes)
 {
     const struct dtype *d = dtype_find(code);
     uint64_t elements = 0;
-    uint64_t whole = 0;
-    if (d == NULL || d->bits == 0 || !dtype_elements(rank, shape, &elements)) {
-        return false;
-    }
-    /* Eight elements are `bits` bytes, whatever the width; the rest is rounded up. */
-    if (ckd_mul_u64(elements / 8, d->bits, &whole)) {
-        return false;
-    }
-    return !ckd_add_u64(whole, (elements % 8 * d->bits + 7) / 8, ret_bytes);
+    return d != NULL && d->bits != 0 && dtype_elements(rank, shape, &elements) &&
+           dtype_packed_bytes(elements, d->bits, ret_bytes);
 }
 
 bool shape_same(uint32_t a_rank, const uint64_t *a, uint32_t b_rank, const uint64_t *b)

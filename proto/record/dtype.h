@@ -34,6 +34,8 @@ const char *dtype_name(uint32_t code);         /* "?" when unknown */
 /* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0
  * overflows. */
 bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements);
+/* Bytes of so many elements of so many bits: ceil(product / 8). False on overflow. */
+bool dtype_packed_bytes(uint64_t elements, uint32_t bits, uint64_t *ret_bytes);
 /* Bytes of a tensor: ceil(product x bits / 8). False on overflow, unknown code or when bits is 0.
  */
 bool dtype_bytes(uint32_t code, uint32_t rank, const uint64_t *shape, uint64_t *ret_bytes);

@@ -10,6 +10,8 @@
 #include "internal/limits.h"
 #include "internal/slice.h"
 
+struct quant; /* quant.h */
+
 /* In this order on the wire and in the root digest. 1..5 are the record (always present, maybe
  * empty); 6..8 are small companions whose presence the kind decides. */
 enum component {
@@ -70,8 +72,12 @@ struct entry {
     uint32_t first_chunk; /* index in the part, put order, from 0 */
     uint32_t offset_bytes;
     struct slice value;
-    struct digest digest;   /* own chunks: of the chunk digests in order; else of the bytes */
-    uint32_t storage_dtype; /* what the trainer had, if a precision converted it to dtype; else 0 */
+    struct digest digest; /* own chunks: of the chunk digests in order; else of the bytes */
+
+    /* What few entries have. Absent (0, NULL), they are in no digest and on no wire. */
+    uint32_t storage_dtype;    /* of the trainer's tensor; 0: dtype, no precision converted it */
+    uint32_t element_bits;     /* of an OPAQUE tensor; 0: its length is its own affair */
+    const struct quant *quant; /* of a QFLOAT tensor */
 };
 
 enum chunk_flag { CHUNK_TRAINABLE = 1, CHUNK_PACKED = 2 };
@@ -94,7 +100,7 @@ struct component_info {
     uint32_t page_count;  /* manifest pages of <= 4096 entries */
     struct digest digest; /* canonical metadata: digest.h */
     bool has_config;
-    uint8_t config[16]; /* digest of the trainer's configuration, opaque to everybody else */
+    struct digest config; /* of the trainer's configuration of it, which the record does not hold */
 };
 
 struct label {

@@ -21,11 +21,16 @@ int rules_labels(const struct label *labels, uint32_t count, struct err *err);
 int entry_cmp(enum component component, const struct entry *a, const struct entry *b);
 
 /* One entry by itself: path, flags, kind, dtype known, rank, byte length == shape x dtype without
- * overflow, BOOL bytes, scalar sizes, inline value within limits, digest of an inline value. */
+ * overflow, quantization scheme and its regions, BOOL bytes, scalar sizes, inline value within
+ * limits, digest of an inline value. */
 int rules_entry(enum component component, const struct entry *e, struct err *err);
 
-/* Its dtype is the one in which a record of this precision holds what it was. Errors: EINVAL. */
-int rules_precision(enum precision precision, const struct entry *e, struct err *err);
+/* Does its dtype follow from the precision of the record and from the dtype that the trainer had?
+ * Under NATIVE no entry has a storage dtype. */
+int rules_precision(enum component component,
+                    const struct entry *e,
+                    enum precision precision,
+                    struct err *err);
 
 /* Where the entry claims to lie: chunks exist, belong to its component, have the same trainable
  * flag, are packed or not as the size says, are long enough; own chunks: lengths exactly
@@ -39,8 +44,8 @@ int rules_place(enum component component,
 /* One chunk by itself. */
 int rules_chunk(const struct chunk *c, uint32_t index, struct err *err);
 
-/* BEGIN's boundary: limits, world == 1 && rank == 0 && local_parts == 1 (else ENOTSUP), kind known,
- * precision known, labels. */
+/* BEGIN's boundary: limits, world == 1 && rank == 0 && local_parts == 1 (else ENOTSUP), kind and
+ * precision known, NATIVE exact, labels. */
 int rules_begin(const struct boundary *b, struct err *err);
 
 /* The companions that a kind must have: a bit per component that must be present. */

@@ -1,9 +1,8 @@
 /* rules_entry.c: one entry by itself, and the order of entries. */
 #include <cairn/record.h>
 
-#include "internal/ckd.h"
 #include "record/digest.h"
-#include "record/dtype.h"
+#include "record/rules.h"
 #include "record/rules_int.h"
 
 static bool rules_keyed_by_id(enum component component)
@@ -48,48 +47,16 @@ static int rules_key(const struct entry *e, struct err *err)
     return 0;
 }
 
-static int rules_length(const struct entry *e, uint64_t expected, struct err *err)
-{
-    if (e->bytes != expected) {
-        return err_set(err,
-                       -CAIRN_EINVAL,
-                       "%llu bytes, expected %llu",
-                       (unsigned long long)e->bytes,
-                       (unsigned long long)expected);
-    }
-    return 0;
-}
-
-static int rules_tensor(const struct entry *e, struct err *err)
-{
-    const struct dtype *d = dtype_find(e->dtype);
-    uint64_t elements = 0;
-    uint64_t bytes = 0;
-    if (d == NULL) {
-        return err_set(err, -CAIRN_EINVAL, "unknown dtype %u", e->dtype);
-    }
-    if (e->rank > LIMIT_RANK) {
-        return err_set(err, -CAIRN_EINVAL, "rank %u, at most %u", e->rank, LIMIT_RANK);
-    }
-    if (!dtype_elements(e->rank, e->shape, &elements)) {
-        return err_set(err, -CAIRN_EINVAL, "the product of the shape overflows");
-    }
-    if (d->bits == 0) {
-        return 0;
-    }
-    if (!dtype_bytes(e->dtype, e->rank, e->shape, &bytes)) {
-        return err_set(err, -CAIRN_EINVAL, "the bytes of shape x %s overflow", d->name);
-    }
-    return rules_length(e, bytes, err);
-}
-
 static int rules_scalar(const struct entry *e, struct err *err)
 {
     static const uint64_t fixed[ENTRY_KIND_NR] = {
         [ENTRY_I64] = 8, [ENTRY_U64] = 8, [ENTRY_F64] = 8, [ENTRY_F32] = 4, [ENTRY_BOOL] = 1,
     };
-    if (e->dtype != 0 || e->rank != 0 || e->storage_dtype != 0) {
+    if (e->dtype != 0 || e->rank != 0) {
         return err_set(err, -CAIRN_EINVAL, "a scalar has no dtype and no shape");
+    }
+    if (e->storage_dtype != 0 || e->element_bits != 0 || e->quant != NULL) {
+        return err_set(err, -CAIRN_EINVAL, "a scalar with what only tensors have");
     }
     if (e->value.bytes != e->bytes) {
         return err_set(err, -CAIRN_EINVAL, "a scalar's value is in its entry");
@@ -167,22 +134,4 @@ int rules_entry(enum component component, const struct entry *e, struct err *err
         (void)err_at(err, component, e->path.data, e->path.bytes);
     }
     return rc;
-}
-
-int rules_precision(enum precision precision, const struct entry *e, struct err *err)
-{
-    uint32_t storage = e->storage_dtype != 0 ? e->storage_dtype : e->dtype;
-    if (e->kind != ENTRY_TENSOR ||
-        (e->storage_dtype != e->dtype && precision_dtype(precision, storage) == e->dtype)) {
-        return 0;
-    }
-    (void)err_set(err,
-                  -CAIRN_EINVAL,
-                  "'%.*s' of storage dtype %s is %s in a record of %s precision",
-                  e->path.bytes > 100 ? 100 : (int)e->path.bytes,
-                  (const char *)e->path.data,
-                  dtype_name(storage),
-                  dtype_name(e->dtype),
-                  precision_name((uint32_t)precision));
-    return -CAIRN_EINVAL;
 }

@@ -62,7 +62,7 @@ static const struct codec_type codec_types[] = {
 };
 
 /* The same numbers on both sides of the schema. */
-#define CODEC_ERROR_SAME(name, number, text)                                                       \
+#define CODEC_ERROR_SAME(name, number, sort, text)                                                 \
     static_assert((int)CAIRN__ERROR_CODE__##name == (number), "error number of " #name);
 CAIRN_ERRORS(CODEC_ERROR_SAME)
 static_assert((int)CAIRN__COMPONENT__COMPONENT_CONTRACT == COMPONENT_NR - 1, "components");

@@ -1,5 +1,6 @@
 /* codec_entry.c: manifest pages. A page has up to 4096 entries, so this is the codec's fast path.
  */
+#include "record/quant.h"
 #include "wire/codec_int.h"
 
 /* The value is nowhere, in the entry, or in a chunk: exactly one. */
@@ -45,16 +46,29 @@ static int codec_entry_shape(struct codec *c, const Cairn__Entry *pb, struct ent
     return 0;
 }
 
+/* What few entries have. Which tensors may is for rules_entry; here only: one way to leave it out.
+ */
+static int codec_entry_rare(struct codec *c, const Cairn__Entry *pb, struct entry *ret)
+{
+    if (pb->has_element_bits && pb->element_bits == 0) {
+        return codec_refuse(c, "element_bits", "0, which is said by leaving it out");
+    }
+    ret->element_bits = pb->has_element_bits ? pb->element_bits : 0;
+    ret->storage_dtype = pb->has_storage_dtype ? (uint32_t)pb->storage_dtype : 0;
+    ret->quant = NULL;
+    return pb->quant == NULL ? 0 : codec_quant_from(c, pb->quant, &ret->quant);
+}
+
 static int codec_entry_from(struct codec *c, const Cairn__Entry *pb, struct entry *ret)
 {
     int rc = pb->path.len == 0 ? codec_refuse(c, "path", "empty") : 0;
     rc = rc < 0 ? rc : codec_text(c, "path", pb->path, LIMIT_PATH_BYTES, &ret->path);
     rc = rc < 0 ? rc : codec_entry_shape(c, pb, ret);
     rc = rc < 0 ? rc : codec_entry_place(c, pb, ret);
+    rc = rc < 0 ? rc : codec_entry_rare(c, pb, ret);
     ret->id = pb->has_id ? pb->id : 0;
     ret->flags =
         (pb->has_id ? (uint32_t)ENTRY_HAS_ID : 0) | (pb->trainable ? (uint32_t)ENTRY_TRAINABLE : 0);
-    ret->storage_dtype = pb->has_storage_dtype ? (uint32_t)pb->storage_dtype : 0;
     return rc < 0 ? rc : codec_fixed(c, "digest", pb->digest, ret->digest.byte);
 }
 
@@ -80,7 +94,20 @@ int codec_entries_from(struct codec *c, const void *pb, union wire_msg *ret)
     return 0;
 }
 
-static void codec_entry_to(const struct entry *from, Cairn__Entry *ret)
+static void codec_entry_rare_to(const struct entry *from, Cairn__Entry *ret, Cairn__Quant *quant)
+{
+    ret->has_storage_dtype = from->storage_dtype != 0;
+    ret->storage_dtype = (Cairn__Dtype)from->storage_dtype;
+    ret->has_element_bits = from->element_bits != 0;
+    ret->element_bits = from->element_bits;
+    if (from->quant != NULL) {
+        codec_quant_to(from->quant, quant);
+        ret->quant = quant;
+    }
+}
+
+/* `quant` is memory for its quantization scheme, if it has one. */
+static void codec_entry_to(const struct entry *from, Cairn__Entry *ret, Cairn__Quant *quant)
 {
     cairn__entry__init(ret);
     bool inside = from->value.bytes == from->bytes;
@@ -106,8 +133,17 @@ static void codec_entry_to(const struct entry *from, Cairn__Entry *ret)
     ret->has_offset_bytes = !inside && from->offset_bytes != 0;
     ret->offset_bytes = from->offset_bytes;
     ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
-    ret->has_storage_dtype = from->storage_dtype != 0;
-    ret->storage_dtype = (Cairn__Dtype)from->storage_dtype;
+    codec_entry_rare_to(from, ret, quant);
+}
+
+/* Memory for the schemes of a page, of which most have none. NULL: there is no memory. */
+static Cairn__Quant *codec_quants(struct bump *b, const struct wire_entries *from)
+{
+    size_t count = 1;
+    for (uint32_t i = 0; i < from->count; i++) {
+        count += from->entries[i].quant != NULL;
+    }
+    return bump_alloc(b, count * sizeof(Cairn__Quant));
 }
 
 void *codec_entries_to(struct bump *b, const union wire_msg *msg)
@@ -118,15 +154,17 @@ void *codec_entries_to(struct bump *b, const union wire_msg *msg)
         return NULL;
     }
     Cairn__Entry *entries = bump_alloc(b, from->count * sizeof *entries);
+    Cairn__Quant *quant = codec_quants(b, from);
     pb->entries = codec_list(b, from->count);
-    if (entries == NULL || pb->entries == NULL) {
+    if (entries == NULL || quant == NULL || pb->entries == NULL) {
         return NULL;
     }
     pb->component = (Cairn__Component)from->component;
     pb->page = from->page;
     pb->n_entries = from->count;
     for (uint32_t i = 0; i < from->count; i++) {
-        codec_entry_to(&from->entries[i], &entries[i]);
+        codec_entry_to(&from->entries[i], &entries[i], quant);
+        quant += from->entries[i].quant != NULL;
         pb->entries[i] = &entries[i];
     }
     return pb;
@@ -135,6 +173,7 @@ void *codec_entries_to(struct bump *b, const union wire_msg *msg)
 size_t wire_entry_bytes(const struct entry *e)
 {
     Cairn__Entry pb;
-    codec_entry_to(e, &pb);
+    Cairn__Quant quant;
+    codec_entry_to(e, &pb, &quant);
     return codec_nested(cairn__entry__get_packed_size(&pb));
 }

@@ -69,6 +69,8 @@ int codec_info_from(struct codec *c, const Cairn__ComponentInfo *pb, struct comp
 void codec_info_to(const struct component_info *from, Cairn__ComponentInfo *ret);
 int codec_chunk_from(struct codec *c, const Cairn__Chunk *pb, struct chunk *ret);
 void codec_chunk_to(const struct chunk *from, Cairn__Chunk *ret);
+int codec_quant_from(struct codec *c, const Cairn__Quant *pb, const struct quant **ret);
+void codec_quant_to(const struct quant *from, Cairn__Quant *ret);
 int codec_entries_from(struct codec *c, const void *pb, union wire_msg *ret);
 void *codec_entries_to(struct bump *b, const union wire_msg *msg);
 

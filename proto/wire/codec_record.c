@@ -11,10 +11,10 @@ int codec_info_from(struct codec *c, const Cairn__ComponentInfo *pb, struct comp
     ret->bytes = pb->bytes;
     ret->chunk_count = pb->chunk_count;
     ret->page_count = pb->page_count;
-    int rc = codec_text(c, "type", pb->type, LIMIT_TYPE_BYTES, &ret->type);
     ret->has_config = pb->has_config != 0;
+    int rc = codec_text(c, "type", pb->type, LIMIT_TYPE_BYTES, &ret->type);
     if (rc == 0 && ret->has_config) {
-        rc = codec_fixed(c, "config", pb->config, ret->config);
+        rc = codec_fixed(c, "config", pb->config, ret->config.byte);
     }
     return rc < 0 ? rc : codec_fixed(c, "digest", pb->digest, ret->digest.byte);
 }
@@ -30,7 +30,7 @@ void codec_info_to(const struct component_info *from, Cairn__ComponentInfo *ret)
     ret->page_count = from->page_count;
     ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
     ret->has_config = from->has_config;
-    ret->config = codec_bin_of(from->config, sizeof from->config);
+    ret->config = codec_bin_of(from->config.byte, sizeof from->config.byte);
 }
 
 int codec_infos_from(struct codec *c,

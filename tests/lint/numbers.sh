@@ -15,8 +15,8 @@ numbers="R01 R02 R03 R04 R05 R06 R07 R08
     E1 E2 E3 E4 E5 E6 E7 E8 E9 E10 E11 E12 E13 E14 E15 E16
     E17 E18 E19 E20 E21 E22 E23 E24 E25 E26 E27 E28 E29 E30 E31 E32"
 
-# Being built: formats of quantized tensors, flips in a real store.
-pending="E10 E28"
+# Being built: flips in a real store.
+pending="E28"
 
 # CASE(SUITE, NAME of the C sources, CONTINUE(NUMBER, ...) of one of them, and NAME of CTest.
 names() {

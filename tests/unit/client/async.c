@@ -68,6 +68,10 @@ int async_begin(struct ground *g, uint32_t kind, struct ended *e)
         return cairn_capture_weighted_async(g->c, &g->job.t, async_captured, e);
     case CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED:
         return cairn_capture_weighted_with_dtypes_async(g->c, &g->job.t, async_captured, e);
+    case CAIRN_KIND_MODEL_STATE:
+        return cairn_model_state_capture_async(g->c, &g->job.t, async_captured, e);
+    case CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED:
+        return cairn_model_state_capture_weighted_async(g->c, &g->job.t, async_captured, e);
     default:
         return cairn_capture_async(g->c, &g->job.t, async_captured, e);
     }

@@ -193,8 +193,16 @@ struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed
 
 void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes)
 {
+    static const struct cairn_quant scheme = { .value = CAIRN_Q8S,
+                                               .store = CAIRN_QUANT_NATIVE,
+                                               .mode = CAIRN_QUANT_SYMMETRIC,
+                                               .global_dtype = CAIRN_F32 };
     struct tensor *t = BOX_ADD(b, path, 0, 0, dtype, 1, &bytes, 0);
     free(t->data);
+    if (dtype == CAIRN_QFLOAT) {
+        t->entry.quant = &scheme;
+        bytes += sizeof(float); /* its scale */
+    }
     t->data = malloc(bytes);
     t->bytes = bytes;
     t->entry.bytes = bytes;
@@ -233,8 +241,8 @@ void job_like(struct job *j, const struct job *other)
         for (size_t i = 0; i < b->count; i++) {
             const struct cairn_entry *e = &b->tensors[i]->entry;
             if (cairn_dtype_bits(e->dtype) == 0) {
-                box_add_opaque(job_box(j, k), e->path, e->dtype, e->bytes);
-                memset(job_box(j, k)->tensors[i]->data, 0xee, e->bytes);
+                box_add_opaque(job_box(j, k), e->path, e->dtype, e->shape[0]);
+                memset(job_box(j, k)->tensors[i]->data, 0xee, b->tensors[i]->bytes);
                 continue;
             }
             (void)BOX_ADD(

@@ -72,7 +72,7 @@ struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed
                                    .rank = (dims),                                                 \
                                    .shape = (sizes) },                                             \
             (seed))
-/* One of a dtype whose length does not follow from its shape. */
+/* One of OPAQUE or QFLOAT, of so many bytes, to which a QFLOAT adds a scale. */
 void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes);
 void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed);
 

@@ -181,12 +181,18 @@ CASE(async, a_component_that_processes_changes_nothing)
 /* ---- the same record ---- */
 
 static const uint32_t kinds[] = {
-    0, CAIRN_KIND_DTYPES, CAIRN_KIND_WEIGHTED, CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED
+    0,
+    CAIRN_KIND_DTYPES,
+    CAIRN_KIND_WEIGHTED,
+    CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED,
+    CAIRN_KIND_MODEL_STATE,
+    CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED,
 };
+#define KINDS (sizeof kinds / sizeof kinds[0])
 
 CASE(async, R14_R16_every_kind_is_the_synchronous_record)
 {
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         struct ground g;
         struct ended e = { 0 };
         ground_up(&g);
@@ -366,7 +372,7 @@ CASE(async, a_second_capture_is_refused_until_the_callback)
     ground_up(&g);
     async_job(&g.job);
     cr_assert_eq(async_begin(&g, 0, &e), 0);
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         size_t open = g.job.open_count;
         cr_assert_eq(async_begin(&g, kinds[k], &second), -CAIRN_EBUSY);
         cr_assert_eq(ground_capture(&g, kinds[k], &r), -CAIRN_EBUSY);

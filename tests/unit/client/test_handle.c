@@ -172,6 +172,10 @@ static void put_shapeless(struct job *j, struct cairn_writer *w)
     static const uint32_t dtypes[] = { CAIRN_OPAQUE, CAIRN_QFLOAT, CAIRN_F32 };
     static const uint32_t ranks[] = { 1, 32, 33, UINT32_MAX };
     static const uint64_t shape[40] = { 4 };
+    static const struct cairn_quant scheme = { .value = CAIRN_Q8S,
+                                               .store = CAIRN_QUANT_NATIVE,
+                                               .mode = CAIRN_QUANT_SYMMETRIC,
+                                               .global_dtype = CAIRN_F32 };
     const uint8_t data[4] = { 1, 2, 3, 4 };
     (void)j;
     for (size_t i = 0; i < 3; i++) {
@@ -180,6 +184,7 @@ static void put_shapeless(struct job *j, struct cairn_writer *w)
                 .path = "x", .dtype = dtypes[i], .rank = ranks[k], .bytes = sizeof data
             };
             struct cairn_slot slot;
+            e.quant = dtypes[i] == CAIRN_QFLOAT ? &scheme : NULL;
             cr_assert_eq(cairn_put(w, &e, data), -CAIRN_EINVAL);
             cr_assert_eq(cairn_put_slot(w, &e, &slot), -CAIRN_EINVAL);
             e.shape = shape;

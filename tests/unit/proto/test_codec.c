@@ -108,7 +108,7 @@ CASE(codec, error_always_encodes)
 
 CASE(codec, error_carries_every_code)
 {
-#define CODEC_NUMBER(name, number, text) (number),
+#define CODEC_NUMBER(name, number, sort, text) (number),
     static const uint32_t codes[] = { CAIRN_ERRORS(CODEC_NUMBER) };
 #undef CODEC_NUMBER
     union wire_msg out;

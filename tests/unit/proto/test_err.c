@@ -97,6 +97,11 @@ CASE(err, names_and_texts)
     cr_assert_str_eq(cairn_error_name(-CAIRN_ENOSPC), "CAIRN_ENOSPC");
     cr_assert_str_eq(cairn_error_name(CAIRN_EINTERNAL), "CAIRN_EINTERNAL");
     cr_assert_str_eq(cairn_error_name(-999), "CAIRN_E?");
+    cr_assert_eq(cairn_error_class_of(-CAIRN_ENOENT), CAIRN_CLASS_NOT_FOUND);
+    cr_assert_eq(cairn_error_class_of(CAIRN_ECORRUPT), CAIRN_CLASS_UNREADABLE);
+    cr_assert_eq(cairn_error_class_of(-CAIRN_ENOSPC), CAIRN_CLASS_OTHER);
+    cr_assert_eq(cairn_error_class_of(0), CAIRN_CLASS_NONE);
+    cr_assert_eq(cairn_error_class_of(-999), CAIRN_CLASS_NONE);
     cr_assert_str_eq(cairn_strerror(-CAIRN_ENOSPC), "no space left");
     cr_assert_str_eq(cairn_strerror(CAIRN_ENOSPC), "no space left");
     cr_assert_str_eq(cairn_strerror(999), "unknown error");

@@ -39,7 +39,7 @@ static void dump_hex(struct dump *d, const uint8_t *data, size_t bytes)
 
 static void dump_bytes(struct dump *d, const char *name, const ProtobufCBinaryData *b)
 {
-    static const char *const in_hex[] = { "digest", "root", "save_id", "value" };
+    static const char *const in_hex[] = { "digest", "root", "save_id", "value", "config", "block" };
     for (size_t i = 0; i < sizeof in_hex / sizeof in_hex[0]; i++) {
         if (strcmp(name, in_hex[i]) == 0) {
             dump_hex(d, b->data, b->len);
@@ -99,6 +99,11 @@ static size_t dump_count(const ProtobufCMessage *m, const ProtobufCFieldDescript
     } else if (f->label == PROTOBUF_C_LABEL_OPTIONAL) {
         memcpy(&has, base + f->quantifier_offset, sizeof has);
         count = has != 0;
+    }
+    if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->type == PROTOBUF_C_TYPE_MESSAGE) {
+        const void *below = NULL;
+        memcpy(&below, base + f->offset, sizeof below);
+        count = below != NULL;
     }
     return count;
 }

@@ -130,8 +130,6 @@ CASE(rules_entry, E9_lengths)
     e.bytes = e.value.bytes = 5;
     sample_redigest(&e);
     entry_accepted(COMPONENT_MODEL, &e);
-    e.dtype = CAIRN_QFLOAT;
-    entry_accepted(COMPONENT_MODEL, &e);
 }
 
 static struct entry entry_scalar(enum entry_kind kind, const void *data, size_t bytes)
