@@ -11,6 +11,7 @@
 #include "lib/odd.h"
 #include "lib/pending.h"
 #include "lib/training.h"
+#include "record/rules.h"
 
 /* ---- the steps ---- */
 
@@ -39,6 +40,11 @@ static int capture_gradients(struct capture *cap)
     int rc = capture_promise(cap);
     if (rc == 0) {
         rc = capture_part(cap, COMPONENT_GRADIENTS, &cap->trainer.accumulator);
+    }
+    const struct cairn_reader *gradients = &cap->r->components[COMPONENT_GRADIENTS];
+    for (uint64_t i = 1; rc == 0 && i < gradients->count; i++) {
+        rc = rules_gradients(
+            COMPONENT_GRADIENTS, &gradients->entries[i - 1], &gradients->entries[i], &cap->c->err);
     }
     if (rc == 0 && (cap->kind & KIND_MODEL_STATE) != 0) {
         rc = contract_check_gradients(

@@ -144,7 +144,8 @@ static int load_entry(struct cairn_record *r, struct cairn_reader *reader, const
     if (last != NULL && entry_cmp(reader->component, last, from) >= 0) {
         return load_bad_entry(r, reader, from, "it is out of order");
     }
-    if (rules_entry(reader->component, from, &why) < 0 ||
+    if ((last != NULL && rules_gradients(reader->component, last, from, &why) < 0) ||
+        rules_entry(reader->component, from, &why) < 0 ||
         rules_precision(reader->component, from, r->boundary.precision, &why) < 0) {
         return load_bad_entry(r, reader, from, why.msg);
     }

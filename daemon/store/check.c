@@ -105,6 +105,10 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
         (void)err_at(err, component, e->path.data, e->path.bytes);
         return -CAIRN_EINVAL;
     }
+    rc = sum->entry_count > 0 ? rules_gradients(component, &c->last, e, err) : 0;
+    if (rc < 0) {
+        return rc;
+    }
     if (ckd_add_u64(sum->bytes, e->bytes, &sum->bytes)) {
         return err_set(
             err, -CAIRN_EINVAL, "%s: the bytes do not fit 64 bits", component_name(component));

@@ -26,6 +26,23 @@ int entry_cmp(enum component component, const struct entry *a, const struct entr
     return slice_cmp(a->path, b->path);
 }
 
+int rules_gradients(enum component component,
+                    const struct entry *before,
+                    const struct entry *e,
+                    struct err *err)
+{
+    bool one = (e->flags & before->flags & ENTRY_HAS_ID) != 0 && e->id == before->id;
+    if (component != COMPONENT_GRADIENTS || !one || e->kind != ENTRY_TENSOR ||
+        before->kind != ENTRY_TENSOR) {
+        return 0;
+    }
+    (void)err_set(err,
+                  -CAIRN_EEXIST,
+                  "gradients: parameter %llu has two gradients",
+                  (unsigned long long)e->id);
+    return err_at(err, component, e->path.data, e->path.bytes);
+}
+
 static int rules_key(const struct entry *e, struct err *err)
 {
     if (e->path.bytes == 0 || e->path.bytes > LIMIT_PATH_BYTES) {

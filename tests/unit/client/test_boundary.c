@@ -167,6 +167,7 @@ CASE(boundary, E17_a_key_that_comes_twice_is_refused_with_its_id)
     } twice[] = {
         { 0, { "w", "w" }, { 7, 7 }, "gradients: 'w' (id 7) was put twice" },
         { 0, { "w", "w" }, { 7, 8 }, NULL },
+        { 0, { "w", "v" }, { 7, 7 }, "gradients: parameter 7 has two gradients" },
         { 1,
           { "m", "m" },
           { UINT64_MAX, UINT64_MAX },

@@ -63,6 +63,7 @@ static void fail_slot(struct job *j, struct cairn_writer *w)
     struct cairn_entry e = t->entry;
     struct cairn_slot slot;
     e.path = "bias";
+    e.id = 8;
     cr_assert_eq(cairn_put_slot(w, &e, &slot), 0);
     cr_assert_eq(cairn_slot_done(j->c, &slot, -CAIRN_EIO), 0);
 }
@@ -116,7 +117,7 @@ CASE(failures, R03_R10_R12_R18_a_capture_reads_nothing_behind_and_leaves_no_reco
         { 3, two_dtypes, -CAIRN_EDTYPES, "Wm", "parameter 7 (trainable, F16) is tied" },
         { 3, no_read, -CAIRN_EBUSY, "Wm Pg", "gradients" },
         { 0, no_value, -CAIRN_EINVAL, "Pg", "gradients" },
-        { 0, failed_slot, -CAIRN_EIO, "Pg", "the slot of 'bias' (id 7)" },
+        { 0, failed_slot, -CAIRN_EIO, "Pg", "the slot of 'bias' (id 8)" },
         { 0, no_model, -CAIRN_EIO, "Pg Pm", "model" },
         { 0, no_optimizer, -CAIRN_EIO, "Pg Pm Po", "optimizer" },
         { 0, no_scheduler, -CAIRN_EIO, "Pg Pm Po Ps", "scheduler" },

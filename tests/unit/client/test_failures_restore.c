@@ -235,19 +235,19 @@ CASE(failures_restore, R33_E13_E15_a_recorded_gradient_is_judged_before_anything
           "parameter 70 ('g') is not a parameter" },
         { { .path = "g", .dtype = CAIRN_F32, .rank = 2, .shape = shape }, "is not a parameter" },
         { { .path = "g",
-            .id = 7,
+            .id = 8,
             .flags = CAIRN_HAS_ID,
             .dtype = CAIRN_F32,
             .rank = 2,
             .shape = turned },
-          "parameter 7 ('g') has another shape" },
+          "parameter 8 ('g') has another shape" },
         { { .path = "g",
-            .id = 7,
+            .id = 8,
             .flags = CAIRN_HAS_ID,
             .dtype = CAIRN_QINT8,
             .rank = 2,
             .shape = shape },
-          "parameter 7 ('g') is quantized" },
+          "parameter 8 ('g') is quantized" },
     };
     for (size_t i = 0; i < COUNT(gradients); i++) {
         struct ground g;
