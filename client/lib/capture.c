@@ -188,7 +188,8 @@ int capture_start(struct cairn *c,
 {
     struct capture *cap = calloc(1, sizeof *cap);
     if (cap == NULL) {
-        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for a capture");
+        (void)err_set(&c->err, -CAIRN_ENOMEM, "no memory for a capture");
+        return -CAIRN_ENOMEM;
     }
     int rc = capture_begin(c, cap);
     if (rc < 0) {

@@ -44,9 +44,8 @@ struct capture *drain_find(const struct cairn *c, uint64_t serial)
     return cap;
 }
 
-void drain_end(struct capture *cap)
+static void drain_take(struct cairn *c, struct capture *cap)
 {
-    struct cairn *c = cap->c;
     (void)pthread_mutex_lock(&c->slot_lock);
     struct capture **at = &c->draining;
     while (*at != cap) {
@@ -55,12 +54,21 @@ void drain_end(struct capture *cap)
     *at = cap->next;
     (void)pthread_mutex_unlock(&c->slot_lock);
     drain_free(cap);
+}
+
+void drain_end(struct capture *cap)
+{
+    struct cairn *c = cap->c;
+    drain_take(c, cap);
     cl_release(c);
 }
 
 void drain_forget_all(struct cairn *c)
 {
     while (c->draining != NULL) {
-        drain_end(c->draining);
+        drain_take(c, c->draining);
+        (void)pthread_mutex_lock(&c->slot_lock);
+        c->holds--; /* there is another one: the caller's */
+        (void)pthread_mutex_unlock(&c->slot_lock);
     }
 }

@@ -64,16 +64,12 @@ static void rec_unlink(struct cairn_record *r)
     }
 }
 
-struct cairn_record *cairn_record_free(struct cairn_record *r)
+static void rec_destroy(struct cairn_record *r)
 {
-    if (r == NULL) {
-        return NULL;
-    }
     /* A stream that was left in its middle would hold buffers of the daemon until the next call. */
     if (r->c != NULL && r->c->stream.record == r && r->c->stream.active) {
         cl_drop(r->c);
     }
-    r->converted = cairn_record_free(r->converted);
     rec_unlink(r);
     r->layout = layout_free(r->layout);
     for (uint32_t i = 0; i < COMPONENT_NR; i++) {
@@ -82,6 +78,16 @@ struct cairn_record *cairn_record_free(struct cairn_record *r)
     free(r->chunks);
     bump_fini(&r->bump);
     free(r);
+}
+
+struct cairn_record *cairn_record_free(struct cairn_record *r)
+{
+    if (r != NULL && r->converted != NULL) {
+        rec_destroy(r->converted);
+    }
+    if (r != NULL) {
+        rec_destroy(r);
+    }
     return NULL;
 }
 

@@ -38,13 +38,9 @@ const char *cairn_error_name(int code)
 
 enum cairn_error_class cairn_error_class_of(int code)
 {
-    switch (error_number(code)) {
-#define ERROR_CLASS(name, number, sort, text)                                                      \
-    case (number):                                                                                 \
-        return CAIRN_CLASS_##sort;
-        CAIRN_ERRORS(ERROR_CLASS)
+#define ERROR_CLASS(name, number, sort, text) [(number)] = CAIRN_CLASS_##sort,
+    static const enum cairn_error_class classes[] = { CAIRN_ERRORS(ERROR_CLASS) };
 #undef ERROR_CLASS
-    default:
-        return CAIRN_CLASS_NONE;
-    }
+    unsigned number = error_number(code);
+    return number < sizeof classes / sizeof classes[0] ? classes[number] : CAIRN_CLASS_NONE;
 }

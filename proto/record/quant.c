@@ -1,5 +1,6 @@
 #include "record/quant.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -167,9 +168,10 @@ quant_value_bytes(const struct cairn_quant *q, uint32_t rank, const uint64_t *sh
         [CAIRN_QUANT_NATIVE] = 1, [CAIRN_QUANT_PACKED_NATIVE] = 1, [CAIRN_QUANT_PACKED_U32] = 4
     };
     uint32_t unit = unit_bytes[q->store];
+    uint32_t bits = quant_bits(q->value);
     uint64_t count = 0;
-    return quant_units(
-               rank, shape, rank - 1 - q->packed_dim, unit * 8 / quant_bits(q->value), &count) &&
+    assert(bits > 0);
+    return quant_units(rank, shape, rank - 1 - q->packed_dim, unit * 8 / bits, &count) &&
            !ckd_mul_u64(count, unit, ret);
 }
 
