@@ -56,6 +56,9 @@ void op_run_open(struct session *s, const struct frame_in *in)
 /* ---- RUN_LIST ----------------------------------------------------------------------------------
  */
 
+/* Sent in one go: not much of what may wait for the peer to read. */
+enum { LIST_ROWS = 64 };
+
 struct list_row {
     struct run_name name;
     struct row_run row;
@@ -85,23 +88,30 @@ static int list_each(void *arg, const struct st_run_row *row)
     return 0;
 }
 
+/* The rows are read once, and then sent as the peer takes them. */
 static int list_work(struct query *q)
 {
     uint32_t uid = q->flag ? UINT32_MAX : q->session->peer.uid;
-    return st_runs(q->session->ops->st, uid, list_each, q, &q->err);
+    int rc = q->list == NULL ? st_runs(q->session->ops->st, uid, list_each, q, &q->err) : 0;
+    q->again = rc == 0 && q->list_count - q->list_sent > LIST_ROWS;
+    return rc;
 }
 
 static void list_reply(struct query *q)
 {
     const struct list_row *rows = q->list;
     union wire_msg done = { 0 };
-    for (uint32_t i = 0; i < q->list_count; i++) {
+    uint32_t end = q->again ? q->list_sent + LIST_ROWS : q->list_count;
+    for (; q->list_sent < end; q->list_sent++) {
+        const struct list_row *row = &rows[q->list_sent];
         union wire_msg msg;
-        list_run_info(&msg.run_info, &rows[i].name, &rows[i].row);
-        msg.run_info.poisoned = rows[i].poisoned;
+        list_run_info(&msg.run_info, &row->name, &row->row);
+        msg.run_info.poisoned = row->poisoned;
         conn_send(q->session->conn, WIRE_RUN_INFO, q->request, &msg);
     }
-    conn_send(q->session->conn, WIRE_DONE, q->request, &done);
+    if (!q->again) {
+        conn_send(q->session->conn, WIRE_DONE, q->request, &done);
+    }
 }
 
 void op_run_list(struct session *s, const struct frame_in *in)

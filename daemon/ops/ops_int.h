@@ -291,7 +291,7 @@ struct query {
     bool again;
     struct st_load *load;
     void *list; /* the kind's own, freed with the query */
-    uint32_t list_count;
+    uint32_t list_count, list_sent;
     union wire_msg msg;
 };
 /* NULL: refused already (memory, rights, name). `run` is unused by kinds that need none. */

@@ -161,6 +161,28 @@ static struct upload *upload_supersede(struct upload *u)
     return NULL;
 }
 
+/* A sealed save whose client has gone keeps a descriptor, its metadata and its bytes on the disk
+ * until those begun before it have ended, and one that trickles may take long to: so many may wait
+ * for it. Whose client is there, is one of a limited number of connections. */
+static int upload_check_left(const struct upload *u, struct err *err)
+{
+    unsigned left = 0;
+    for (const struct upload *o = u->run->uploads; o != NULL; o = o->next) {
+        left += o->peer.uid == u->peer.uid && o->seal_ticket != 0 && o->session == NULL &&
+                o->state != UPLOAD_FAILED;
+    }
+    return left < LIMIT_LEFT_SAVES
+               ? 0
+               : err_set(err,
+                         -CAIRN_EBUSY,
+                         "run '%s': %u sealed saves of uid %" PRIu32
+                         ", whose clients have gone, wait for one that was begun before them: try "
+                         "again when that has ended",
+                         u->name.name,
+                         left,
+                         u->peer.uid);
+}
+
 static void upload_run_ready(struct run_wish *wish, struct run *run, const struct err *err)
 {
     struct upload *u = CONTAINER_OF(wish, struct upload, wish);
@@ -183,6 +205,11 @@ static void upload_run_ready(struct run_wish *wish, struct run *run, const struc
     struct upload *sealed = upload_supersede(u);
     if (sealed != NULL) {
         upload_attach(sealed, u);
+        return;
+    }
+    struct err busy = { 0 };
+    if (upload_check_left(u, &busy) < 0) {
+        upload_fail(u, &busy);
         return;
     }
     u->job = (struct job){ .work = upload_begin_work, .done = upload_begin_done };

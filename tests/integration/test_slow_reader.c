@@ -2,6 +2,7 @@
  * stream that has failed leaves behind never shows up in the next. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -127,22 +128,27 @@ static void verify(struct peer_client *p, bool whole_run)
     cr_assert(peer_send(p, WIRE_VERIFY, VERIFY, &msg, (struct slice){ 0 }));
 }
 
-/* With a chunk in the socket that it does not read, all answers wait in memory: VERIFY stops when
- * that is full. Another's VERIFYs take turns with it: when they are through, so it is as far as it
- * gets. */
+/* With a chunk in the socket that it does not read, all answers wait in memory. */
+static void connect_stuffed(struct peer_client *p)
+{
+    union wire_msg msg = { .describe = { slice_str("slow"), slice_str("seq:1"), true } };
+    peer_connect(p, d.socket);
+    peer_hello(p);
+    cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
+    peer_expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
+    send_load(p, 1, (struct wire_load){ 0, 1, 1 });
+    cr_assert(wait_input(p->fd, WAIT_MS)); /* the chunk is first in the queue */
+}
+
+/* VERIFY stops when the memory for answers is full. Another's VERIFYs take turns with it: when they
+ * are through, so it is as far as it gets. */
 static void verify_unread(struct peer_client *p)
 {
     struct peer_client other;
     union wire_msg msg = { .data = { 0 } };
     begin(NULL, NULL);
     save_more();
-    peer_connect(p, d.socket);
-    peer_hello(p);
-    msg.describe = (struct wire_describe){ slice_str("slow"), slice_str("seq:1"), true };
-    cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
-    peer_expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
-    send_load(p, 1, (struct wire_load){ 0, 1, 1 });
-    cr_assert(wait_input(p->fd, WAIT_MS)); /* the chunk is first in the queue */
+    connect_stuffed(p);
     for (uint32_t i = 0; i < PINGS; i++) {
         cr_assert(peer_send(p, WIRE_PING, i, &msg, (struct slice){ 0 }));
     }
@@ -178,6 +184,108 @@ CASE(slow_reader, stopping_does_not_wait_for_a_long_answer, .timeout = 120)
     cr_assert_eq(daemon_stop(&d), 0);
     cr_assert_lt(now_ns() - before, UINT64_C(8000000000));
     peer_close(&p);
+    daemon_end(&d);
+}
+
+/* ---- a list of many runs ---- */
+
+/* More than there is room for. A directory is enough for a run to be listed. */
+enum { RUNS = 6000, LIST = 22 };
+
+static void fake_run(unsigned i, int (*act)(const char *path))
+{
+    char path[TMP_PATH_BYTES * 2];
+    (void)snprintf(path, sizeof path, "%s/runs/%u/fake-%05u", d.data, (unsigned)getuid(), i);
+    cr_assert_eq(act(path), 0, "%s", path);
+}
+
+static int make_private(const char *path)
+{
+    return mkdir(path, 0700);
+}
+
+static void fake_runs(int (*act)(const char *path))
+{
+    cr_assert_eq(daemon_stop(&d), 0);
+    for (unsigned i = 0; i < RUNS; i++) {
+        fake_run(i, act);
+    }
+    daemon_start(&d, NULL);
+}
+
+static void ask_list(struct peer_client *p)
+{
+    const union wire_msg msg = { .run_list = { .all = false } };
+    cr_assert(peer_send(p, WIRE_RUN_LIST, LIST, &msg, (struct slice){ 0 }));
+}
+
+/* What is sent of the list; returns the type of the frame that ends it. */
+static enum wire_type read_list(struct peer_client *p, unsigned *ret_count, uint32_t *ret_code)
+{
+    char name[64];
+    struct frame f = { 0 };
+    union wire_msg msg;
+    *ret_count = 0;
+    for (;;) {
+        cr_assert(peer_recv(p, WAIT_MS, &f, &msg));
+        if (f.request == LIST && f.type != WIRE_RUN_INFO) {
+            *ret_code = f.type == WIRE_ERROR ? msg.error.code : 0;
+            return f.type;
+        }
+        if (f.request == LIST && *ret_count < RUNS) {
+            (void)snprintf(name, sizeof name, "fake-%05u", *ret_count);
+            cr_assert_eq(slice_cmp(msg.run_info.run, slice_str(name)), 0, "%s", name);
+        }
+        *ret_count += f.request == LIST;
+    }
+}
+
+/* One that does not read has asked; another's list takes turns with it and is through. */
+static void list_unread(struct peer_client *p)
+{
+    struct peer_client other;
+    unsigned count = 0;
+    uint32_t code = 0;
+    begin(NULL, NULL);
+    fake_runs(make_private);
+    connect_stuffed(p);
+    ask_list(p);
+    peer_connect(&other, d.socket);
+    peer_hello(&other);
+    ask_list(&other);
+    cr_assert_eq(read_list(&other, &count, &code), WIRE_DONE);
+    cr_assert_eq(count, RUNS + 1);
+    peer_close(&other);
+}
+
+CASE(slow_reader, a_long_list_waits_and_comes_whole, .timeout = 120)
+{
+    struct peer_client p;
+    unsigned count = 0;
+    uint32_t code = 0;
+    list_unread(&p);
+    cr_assert_eq(read_list(&p, &count, &code), WIRE_DONE);
+    cr_assert_eq(count, RUNS + 1);
+    peer_close(&p);
+    fake_runs(rmdir);
+    daemon_end(&d);
+}
+
+/* What is not in memory yet is not sent any more: the list has waited, not lain there. */
+CASE(slow_reader, a_long_list_ends_with_the_daemon, .timeout = 120)
+{
+    struct peer_client p;
+    unsigned count = 0;
+    uint32_t code = 0;
+    list_unread(&p);
+    proc_signal(&d.proc, SIGTERM);
+    cr_assert_eq(read_list(&p, &count, &code), WIRE_ERROR);
+    cr_assert_eq(code, CAIRN_ECANCELED);
+    cr_assert(count > 0 && count < RUNS, "%u", count);
+    peer_close(&p);
+    cr_assert(proc_wait(&d.proc, WAIT_MS));
+    daemon_start(&d, NULL);
+    fake_runs(rmdir);
     daemon_end(&d);
 }
 
