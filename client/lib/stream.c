@@ -28,9 +28,7 @@ void stream_forget(struct stream *s)
     *s = (struct stream){ 0 };
 }
 
-/* ---- the window
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the window ---- */
 
 static struct stream_buf *stream_find(struct stream *s, uint32_t chunk)
 {
@@ -130,9 +128,7 @@ int stream_stop(struct cairn *c)
     return rc < 0 || left == STREAM_ABORTED ? rc : cl_receive_type(c, s->request, WIRE_DONE, &a);
 }
 
-/* ---- beginning one
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- beginning one ---- */
 
 /* The boundary that this record is of, pinned on this connection. */
 static int stream_pin(struct cairn *c, struct cairn_record *r)
@@ -214,9 +210,7 @@ static int stream_start(struct cairn *c, struct cairn_record *r, uint32_t index,
     return rc;
 }
 
-/* ---- receiving
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- receiving ---- */
 
 /* Give credits back, some at a time: the daemon reads ahead with the others meanwhile. */
 static int stream_release(struct cairn *c)
@@ -248,8 +242,27 @@ static int stream_corrupt(struct cairn *c,
     return err_at(&c->err, component, e->path.data, e->path.bytes);
 }
 
-/* The next chunk of the stream, into the window. One that is damaged is not kept. */
-static int stream_receive(struct cairn *c, const struct cairn_record *r)
+/* The entry whose bytes in a damaged chunk are not its own: the reader may have asked for another
+ * in the same chunk. NULL: none, it is the bytes between them. */
+static const struct entry *
+stream_hit(const struct cairn_record *r, uint32_t index, const uint8_t *chunk)
+{
+    const struct cairn_reader *reader = &r->components[r->chunks[index].component];
+    for (uint64_t i = 0; i < reader->count; i++) {
+        const struct entry *e = &reader->entries[i];
+        if (e->value.bytes == e->bytes || e->first_chunk != index) {
+            continue;
+        }
+        struct digest digest = digest_bytes(chunk + e->offset_bytes, e->bytes);
+        if (!digest_equal(&digest, &e->digest)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* The next chunk of the stream, into the window. One that is damaged is not valid there. */
+static int stream_receive(struct cairn *c, const struct cairn_record *r, struct stream_buf **ret)
 {
     struct stream *s = &c->stream;
     const struct chunk *chunk = &r->chunks[s->next];
@@ -275,6 +288,7 @@ static int stream_receive(struct cairn *c, const struct cairn_record *r)
     buf->chunk = s->next++;
     buf->valid = digest_equal(&digest, &chunk->digest);
     buf->used_at = ++s->clock;
+    *ret = buf;
     rc = stream_release(c);
     if (rc == 0 && s->next == s->end) {
         s->active = false;
@@ -283,7 +297,7 @@ static int stream_receive(struct cairn *c, const struct cairn_record *r)
     return rc;
 }
 
-/* The chunk in the window, from there or from the daemon. *ret NULL: it came damaged. */
+/* The chunk in the window, from there or from the daemon. Not valid: it came damaged. */
 static int stream_chunk(struct cairn *c,
                         struct cairn_record *r,
                         uint32_t index,
@@ -302,10 +316,7 @@ static int stream_chunk(struct cairn *c,
         rc = stream_start(c, r, index, needed);
     }
     while (rc == 0 && s->next <= index) {
-        rc = stream_receive(c, r);
-    }
-    if (rc == 0) {
-        *ret = stream_find(s, index);
+        rc = stream_receive(c, r, ret);
     }
     return rc;
 }
@@ -324,9 +335,7 @@ static int stream_chunk_again(struct cairn *c,
     return rc;
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- entries ---- */
 
 static int
 stream_read_own(struct cairn *c, struct cairn_record *r, const struct entry *e, uint8_t *dst)
@@ -337,7 +346,7 @@ stream_read_own(struct cairn *c, struct cairn_record *r, const struct entry *e, 
         struct stream_buf *buf = NULL;
         uint32_t index = e->first_chunk + i;
         rc = stream_chunk_again(c, r, index, count - i, &buf);
-        if (rc == 0 && buf == NULL) {
+        if (rc == 0 && !buf->valid) {
             rc = stream_corrupt(c, r, e, "a chunk of it");
         }
         if (rc == 0) {
@@ -357,8 +366,10 @@ stream_read_packed(struct cairn *c, struct cairn_record *r, const struct entry *
     if (rc < 0) {
         return rc;
     }
-    if (buf == NULL) {
-        return stream_corrupt(c, r, e, "the chunk that holds it");
+    if (!buf->valid) {
+        const struct entry *hit = stream_hit(r, e->first_chunk, buf->data);
+        return hit == NULL ? stream_corrupt(c, r, e, "the chunk that holds it")
+                           : stream_corrupt(c, r, hit, "what its chunk holds of it");
     }
     const uint8_t *from = buf->data + e->offset_bytes;
     struct digest digest = digest_bytes(from, e->bytes);

@@ -6,12 +6,6 @@
 #include "store/row.h"
 #include "store/store_int.h"
 
-static const char *catalogue_db_name(enum st_db db)
-{
-    (void)db;
-    return "run";
-}
-
 struct catalogue_row {
     const struct st_claim *run;
     const struct row_run *row; /* NULL: delete */
@@ -89,7 +83,7 @@ static int catalogue_env(struct st *st, const char *path, bool readonly, struct 
     const struct env_options options = { .what = "catalogue",
                                          .first = DB_CATALOGUE,
                                          .nr = DB_CATALOGUE + 1,
-                                         .name = catalogue_db_name,
+                                         .name = key_db_name,
                                          .map_bytes = ENV_MAP_BYTES,
                                          .create = !readonly,
                                          .readonly = readonly,
@@ -133,7 +127,7 @@ static int
 catalogue_collect(struct catalogue_list *l, struct slice key, struct slice value, struct err *err)
 {
     struct key_parts parts;
-    if (!key_parse_run(key, &parts)) {
+    if (!key_parse(DB_CATALOGUE, key, &parts)) {
         return err_set(err, -CAIRN_ECORRUPT, "the catalogue has a key of %zu bytes", key.bytes);
     }
     if (l->uid != UINT32_MAX && parts.uid != l->uid) {
@@ -218,7 +212,7 @@ static int catalogue_see(const struct catalogue_walk *w,
     struct catalogue_seen seen = { .uid = 0 };
     struct key_parts parts;
     struct bump b;
-    if (key_parse_run(c->key, &parts)) {
+    if (key_parse(DB_CATALOGUE, c->key, &parts)) {
         seen.uid = parts.uid;
         seen.name = parts.name;
     }

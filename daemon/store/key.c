@@ -138,7 +138,7 @@ static const struct {
     [DB_DIGEST] = { "digest", 20, true },       [DB_REF] = { "ref", 20, true },
     [DB_STEP] = { "step", 16, true },           [DB_SAVEID] = { "saveid", 20, true },
     [DB_LABEL] = { "label", 8, false },         [DB_PIN] = { "pin", 8, false },
-    [DB_MARK] = { "mark", 8, false },
+    [DB_MARK] = { "mark", 8, false },           [DB_CATALOGUE] = { "run", 5, false },
 };
 
 const char *key_db_name(enum st_db db)
@@ -153,6 +153,16 @@ static bool key_shape_ok(enum st_db db, struct slice key)
     }
     return key_shape[db].exact ? key.bytes == key_shape[db].bytes
                                : key.bytes >= key_shape[db].bytes;
+}
+
+static bool key_parse_run(struct slice key, struct key_parts *ret)
+{
+    if (key.bytes < 5 || key.bytes > 4 + LIMIT_RUN_NAME_BYTES) {
+        return false;
+    }
+    const uint8_t *at = key.data;
+    *ret = (struct key_parts){ .uid = get_be32(at), .name = slice_of(at + 4, key.bytes - 4) };
+    return true;
 }
 
 bool key_parse(enum st_db db, struct slice key, struct key_parts *ret)
@@ -199,19 +209,11 @@ bool key_parse(enum st_db db, struct slice key, struct key_parts *ret)
         ret->seq = get_be64(at);
         ret->name = slice_of(at + 8, key.bytes - 8);
         break;
+    case DB_CATALOGUE:
+        return key_parse_run(key, ret);
     case DB_NR:
         return false;
     }
-    return true;
-}
-
-bool key_parse_run(struct slice key, struct key_parts *ret)
-{
-    if (key.bytes < 5 || key.bytes > 4 + LIMIT_RUN_NAME_BYTES) {
-        return false;
-    }
-    const uint8_t *at = key.data;
-    *ret = (struct key_parts){ .uid = get_be32(at), .name = slice_of(at + 4, key.bytes - 4) };
     return true;
 }
 
@@ -230,6 +232,9 @@ static int key_text_name(enum st_db db, const struct key_parts *p, char *ret_tex
 {
     int name_bytes = (int)(p->name.bytes < 128 ? p->name.bytes : 128);
     const char *name = name_bytes == 0 ? "" : p->name.data;
+    if (db == DB_CATALOGUE) {
+        return snprintf(ret_text, bytes, "uid %" PRIu32 " '%.*s'", p->uid, name_bytes, name);
+    }
     return db == DB_META
                ? snprintf(ret_text, bytes, "'%.*s'", name_bytes, name)
                : snprintf(ret_text, bytes, "seq %" PRIu64 " '%.*s'", p->seq, name_bytes, name);

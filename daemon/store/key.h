@@ -7,7 +7,8 @@
 
 #include "internal/slice.h"
 
-/* The databases of a run's index. The numbers are in segment footers: they never change. */
+/* The databases of a run's index, and of the catalogue. The numbers are in segment footers: they
+ * never change. */
 enum st_db {
     DB_META = 1,
     DB_BOUNDARY = 2,
@@ -20,10 +21,10 @@ enum st_db {
     DB_LABEL = 9,
     DB_PIN = 10,
     DB_MARK = 11,
+    DB_CATALOGUE = 12, /* the only one of the catalogue: a row per run */
     DB_NR
 };
-
-#define DB_CATALOGUE 1u /* the only database of the catalogue */
+#define DB_INDEX_NR DB_CATALOGUE /* one more than the last of an index */
 
 struct key {
     uint8_t data[160];
@@ -60,7 +61,6 @@ struct key_parts {
     struct slice name;
 };
 bool key_parse(enum st_db db, struct slice key, struct key_parts *ret);
-bool key_parse_run(struct slice key, struct key_parts *ret);
 
 #define KEY_TEXT_BYTES 200
 /* "component seq 12 rank 0 optimizer page 3", for people. */

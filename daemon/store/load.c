@@ -45,7 +45,9 @@ load_chunk(struct txn *t, struct st_load *l, const struct chunk_ref *ref, struct
     }
     int rc = row_get_chunk(t, ref->segment, ref->segment_index, &row, err);
     if (rc < 0) {
-        return row_damage(rc, "chunk of a boundary", err);
+        rc = row_damage(rc, "chunk of a boundary", err);
+        return err_wrap(
+            err, rc, "component %s: chunk %u", component_name(ref->chunk.component), ref->index);
     }
     if (row.bytes != ref->chunk.bytes || !digest_equal(&row.digest, &ref->chunk.digest) ||
         row.offset % SEGMENT_PAGE_BYTES != 0) {
@@ -192,6 +194,7 @@ struct load_page {
     uint32_t page;
     struct bump *bump;
     struct wire_entries *entries;
+    bool damaged; /* there is a row, and it does not match its digest */
 };
 
 static int load_page_txn(struct txn *t, void *arg, struct err *err)
@@ -201,6 +204,7 @@ static int load_page_txn(struct txn *t, void *arg, struct err *err)
     struct slice value;
     struct key key = key_component(b->seq, b->rank, p->component, p->page + 1);
     int rc = row_get(t, DB_COMPONENT, &key, &value, err);
+    p->damaged = rc == -CAIRN_ECORRUPT;
     if (rc < 0) {
         return row_damage(rc, component_name(p->component), err);
     }
@@ -243,9 +247,12 @@ int st_load_page(struct st_load *load,
             err, -CAIRN_ENOENT, "component %s has no page %u", component_name(component), page);
     }
     int rc = env_read(&load->run->index, load_page_txn, &p, err);
+    rc = p.damaged ? blame_page(load, component, page, err) : rc;
     if (rc < 0) {
         (void)run_wrap(load->run, rc, err);
-        (void)err_at(err, component, "", 0);
+        if (err != NULL && err->component == COMPONENT_NONE) {
+            (void)err_at(err, component, "", 0);
+        }
     }
     return rc;
 }

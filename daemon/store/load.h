@@ -27,4 +27,9 @@ struct st_load {
     uint32_t segment_count;
 };
 
+/* ---- blame.c ---- */
+/* The row of a manifest page does not match its digest, which err tells: put the entry in front
+ * that is hit, as far as that can be found out. Returns ECORRUPT. */
+int blame_page(const struct st_load *l, enum component component, uint32_t page, struct err *err);
+
 #endif

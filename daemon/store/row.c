@@ -59,6 +59,17 @@ int row_get(
     return row_check(db, key_slice(key), row_slice(&v), ret_value, err);
 }
 
+bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value)
+{
+    MDB_val k = row_val(key_slice(key));
+    MDB_val v;
+    if (mdb_get(t->mdb, t->env->dbi[db], &k, &v) != 0 || v.mv_size < ROW_TRAILER_BYTES) {
+        return false;
+    }
+    *ret_value = slice_of(v.mv_data, v.mv_size - ROW_TRAILER_BYTES);
+    return true;
+}
+
 static int row_put_flags(struct txn *t,
                          enum st_db db,
                          const struct key *key,

@@ -17,6 +17,9 @@ int row_check(
 /* Values are LMDB's memory: valid until the transaction ends or writes. ENOENT names the row. */
 int row_get(
     struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value, struct err *err);
+/* What lies there of a row that is damaged, to say more about it; nothing of it may be believed.
+ * False: nothing does. */
+bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value);
 int row_put(
     struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
 /* The same, but a row that is there already stays as it is. */

@@ -78,7 +78,7 @@ static int run_attach_files(struct st_run *run, struct err *err)
     const struct env_options options = {
         .what = "index",
         .first = DB_META,
-        .nr = DB_NR,
+        .nr = DB_INDEX_NR,
         .name = key_db_name,
         .map_bytes = st_map_bytes(st),
         .readonly = run->readonly,

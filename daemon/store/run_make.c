@@ -19,7 +19,7 @@ make_index(const struct st *st, const char *path, const struct st_claim *claim, 
 {
     const struct env_options options = { .what = "index",
                                          .first = DB_META,
-                                         .nr = DB_NR,
+                                         .nr = DB_INDEX_NR,
                                          .name = key_db_name,
                                          .map_bytes = st_map_bytes(st),
                                          .create = true };

@@ -1,7 +1,6 @@
 /* Which boundary a selector names. An index hit is checked against the row, an index miss against
  * a scan: a lost key never looks like "no such boundary". When a key says which boundary it is, but
- * its row is damaged, or lost and the newest, that boundary is the answer: whoever reads it gets
- * ECORRUPT. */
+ * its row is damaged or lost, that boundary is the answer: whoever reads it gets ECORRUPT. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -86,26 +85,54 @@ static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, st
     return row_damage(rc, what, err);
 }
 
+/* Does the row match that the walk stands on? Negative: nobody can tell. */
+static int
+sel_row(const struct walk *w, const struct selector *sel, bool *ret_matches, struct err *err)
+{
+    struct bump b;
+    struct row_boundary row;
+    row_bump_init(&b, w->c.value.bytes);
+    int rc = walk_row(w, &b, &row, err);
+    *ret_matches = rc == 0 && sel_matches(sel, &row.boundary);
+    bump_fini(&b);
+    return rc;
+}
+
 /* The newest that matches. A damaged row on the way there may be the one, so it ends the search. */
 static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
     struct walk w;
     bool found = false;
     int rc = walk_open(&w, t, UINT64_MAX, err);
-    while (rc == 0 && !found) {
-        struct bump b;
-        struct row_boundary row;
-        row_bump_init(&b, w.c.value.bytes);
-        rc = walk_row(&w, &b, &row, err);
-        if (rc == 0 && sel_matches(sel, &row.boundary)) {
+    while (rc == 0) {
+        rc = sel_row(&w, sel, &found, err);
+        if (found) {
             *ret_seq = w.seq;
-            found = true;
+            break;
         }
-        bump_fini(&b);
-        rc = rc < 0 || found ? rc : walk_older(&w, err);
+        rc = rc < 0 ? rc : walk_older(&w, err);
     }
     walk_close(&w);
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
+}
+
+/* The newest that matches among those newer than the one an index names: the index may have lost
+ * its key. It is believed about a damaged row, which would have to be hit as well. */
+static int sel_newer(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
+{
+    struct walk w;
+    bool found = false;
+    int rc = walk_open(&w, t, UINT64_MAX, err);
+    while (rc == 0 && w.seq > *ret_seq) {
+        rc = sel_row(&w, sel, &found, err);
+        if (found) {
+            *ret_seq = w.seq;
+            break;
+        }
+        rc = rc < 0 && rc != -CAIRN_ECORRUPT ? rc : walk_older(&w, err);
+    }
+    walk_close(&w);
+    return rc == -CAIRN_ENOENT || rc == -CAIRN_ECORRUPT ? 0 : rc;
 }
 
 /* ---- by an index ----------------------------------------------------------------------------- */
@@ -131,7 +158,8 @@ static int sel_step(struct txn *t, const struct selector *sel, uint64_t *ret_seq
         return sel_scan(t, sel, ret_seq, err);
     }
     *ret_seq = parts.seq;
-    return sel_check(t, sel, parts.seq, err);
+    rc = sel_newer(t, sel, ret_seq, err);
+    return rc < 0 ? rc : sel_check(t, sel, *ret_seq, err);
 }
 
 static int sel_id(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)

@@ -126,7 +126,7 @@ struct st_save *st_save_abort(struct st_save *save);
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* [any] The seq that a selector names. ENOENT, ECORRUPT. It may be that of a boundary whose row is
- * damaged, or of the newest when its row is lost: reading that one is ECORRUPT. */
+ * damaged, or lost while other rows tell of it: reading that one is ECORRUPT. */
 int st_select(struct st_run *run, const struct selector *sel, uint64_t *ret_seq, struct err *err);
 /* [any] Up to max boundaries from seq downwards, in the bump. Of those whose rows are damaged there
  * is the seq; both lists go downwards, and together they are all there is down to the last one. */

@@ -48,6 +48,24 @@ static int walk_seek(struct walk *w, uint64_t from, struct err *err)
     return walk_stand(w, rc, from, err);
 }
 
+/* A component of this boundary is there: what names its seq is a sound row. */
+static bool walk_has_component(struct txn *t, uint64_t seq)
+{
+    struct row_cursor c;
+    struct key_parts parts;
+    struct key from = key_component(seq, 0, 0, 0);
+    if (row_cursor_open(&c, t, DB_COMPONENT, NULL) < 0) {
+        return false;
+    }
+    int at = row_seek(&c, &from, NULL);
+    while (at < 0 && row_stands(&c, at)) {
+        at = row_next(&c, NULL);
+    }
+    bool has = at == 0 && key_parse(DB_COMPONENT, c.key, &parts) && parts.seq == seq;
+    row_cursor_close(&c);
+    return has;
+}
+
 int walk_missing(struct txn *t, uint64_t seq, struct err *err)
 {
     uint64_t latest = 0;
@@ -55,10 +73,16 @@ int walk_missing(struct txn *t, uint64_t seq, struct err *err)
     if (rc < 0) {
         return rc;
     }
-    return seq == latest && seq != 0
+    if (seq == latest && seq != 0) {
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "row boundary seq %" PRIu64 " is lost: by meta it is the newest",
+                       seq);
+    }
+    return walk_has_component(t, seq)
                ? err_set(err,
                          -CAIRN_ECORRUPT,
-                         "row boundary seq %" PRIu64 " is lost: by meta it is the newest",
+                         "row boundary seq %" PRIu64 " is lost: components of it are there",
                          seq)
                : err_set(err, -CAIRN_ENOENT, "there is no boundary with seq %" PRIu64, seq);
 }

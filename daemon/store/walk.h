@@ -20,7 +20,8 @@ int walk_open(struct walk *w, struct txn *t, uint64_t from, struct err *err);
 /* Onto the next older one. Errors as above. */
 int walk_older(struct walk *w, struct err *err);
 void walk_close(struct walk *w);
-/* There is no row of this boundary: ENOENT, or ECORRUPT when it is the newest by meta. */
+/* There is no row of this boundary: ENOENT, or ECORRUPT when there was one, as it is the newest by
+ * meta or has components. */
 int walk_missing(struct txn *t, uint64_t seq, struct err *err);
 /* Decode the row. ECORRUPT: it is damaged; ELIMIT: it does not fit the bump. */
 int walk_row(const struct walk *w, struct bump *b, struct row_boundary *ret, struct err *err);
