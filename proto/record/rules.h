@@ -20,8 +20,8 @@ int rules_labels(const struct label *labels, uint32_t count, struct err *err);
  * without id first, then by id as unsigned number, then by path. */
 int entry_cmp(enum component component, const struct entry *a, const struct entry *b);
 
-/* Two gradients of one parameter, one behind the other in their order: an update would have to guess.
- * Scalars beside a gradient are no gradients. Errors: EEXIST. */
+/* Two gradients of one parameter, one behind the other in their order: an update would have to
+ * guess. Scalars beside a gradient are no gradients. Errors: EEXIST. */
 int rules_gradients(enum component component,
                     const struct entry *before,
                     const struct entry *e,
