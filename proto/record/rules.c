@@ -1,6 +1,7 @@
 #include "record/rules.h"
 
 #include "base/utf8.h"
+#include "internal/ckd.h"
 
 static bool rules_letter_or_digit(char c)
 {
@@ -189,6 +190,15 @@ static int rules_exact(const struct boundary *b, struct err *err)
     return 0;
 }
 
+/* A byte in each chunk at least, and no entry is longer than all that is stored and what travels
+ * with the metadata; tied entries count each, though they lie in one place. */
+static uint64_t rules_most_payload(const struct boundary *b)
+{
+    uint64_t entries = b->entry_count == 0 ? 1 : b->entry_count;
+    uint64_t most = 0;
+    return ckd_mul_u64(b->stored_bytes + LIMIT_METADATA_BYTES, entries, &most) ? UINT64_MAX : most;
+}
+
 static int rules_sizes(const struct boundary *b, struct err *err)
 {
     if (b->chunk_count > LIMIT_CHUNKS) {
@@ -211,15 +221,15 @@ static int rules_sizes(const struct boundary *b, struct err *err)
                        (unsigned long long)b->stored_bytes,
                        b->chunk_count);
     }
-    /* A byte of payload in each chunk at least. It may be more than is stored: what lies in no
-     * chunk travels with the metadata, and tied entries count each, though they lie in one place.
-     */
-    if (b->payload_bytes < b->chunk_count) {
+    if (b->payload_bytes < b->chunk_count || b->payload_bytes > rules_most_payload(b)) {
         return err_set(err,
                        -CAIRN_EINVAL,
-                       "payload_bytes %llu cannot be those of %u chunks",
+                       "payload_bytes %llu cannot be those of %llu entries in %u chunks with %llu "
+                       "stored_bytes",
                        (unsigned long long)b->payload_bytes,
-                       b->chunk_count);
+                       (unsigned long long)b->entry_count,
+                       b->chunk_count,
+                       (unsigned long long)b->stored_bytes);
     }
     return 0;
 }

@@ -180,8 +180,15 @@ CASE(rules, begin_payload)
     cr_assert_eq(rules_begin(&b, NULL), 0);
     b.payload_bytes = 1;
     rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
-    b.payload_bytes = UINT64_C(1) << 40; /* E18: many tied entries lie in one place */
+    b.entry_count = 1;
+    b.payload_bytes = 8192 + LIMIT_METADATA_BYTES;
     cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.payload_bytes++;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
+    b.entry_count = 2; /* E18: tied ones lie in one place */
+    cr_assert_eq(rules_begin(&b, NULL), 0);
+    b.payload_bytes = UINT64_C(1) << 63;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "payload_bytes");
 }
 
 CASE(rules, R15_R41_components_of_a_kind)
