@@ -103,7 +103,7 @@ static unsigned damage_branches(const char *path, damage_fn *damage)
     int fd = open(path, O_RDWR | O_CLOEXEC);
     cr_assert_geq(fd, 0, "%s", path);
     cr_assert_eq(fstat(fd, &st), 0);
-    for (off_t at = 2 * PAGE_BYTES; at < st.st_size; at += PAGE_BYTES) {
+    for (off_t at = (off_t)2 * PAGE_BYTES; at < st.st_size; at += PAGE_BYTES) {
         cr_assert_eq(pread(fd, page, sizeof page, at), PAGE_BYTES);
         if (get16(page + PAGE_FLAGS) == PAGE_BRANCH && get16(page + PAGE_LOWER) >= PAGE_HEAD + 6) {
             damage(page);
