@@ -275,6 +275,7 @@ struct query {
     struct bump bump;
     atomic_bool cancelled; /* the connection has gone, or the daemon is stopping */
     bool parked;           /* until the peer has taken what was sent */
+    bool pauses;           /* its connection is not read */
     int rc;
     struct err err;
     struct query *next; /* of the session */
@@ -300,6 +301,8 @@ struct query *query_new(struct session *s,
                         const struct query_kind *kind,
                         const struct slice *run);
 void query_start(struct query *q);
+/* The session's upload is sealed, or gone: from now on its connection waits for what it asks. */
+void query_pause_reading(struct session *s);
 /* Copy and parse a selector into the query. EINVAL, with q->err set. */
 int query_take_selector(struct query *q, struct slice text);
 /* Any thread: ECANCELED in *err when nobody wants its answer any more. */

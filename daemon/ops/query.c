@@ -1,6 +1,8 @@
 /* query.c: a question on its way: its run is opened, what was sealed before it ends, a thread works
  * the answer out, the loop sends it. While it is under way its connection is not read: one question
- * at a time per connection, which also bounds what a client can pile up.
+ * at a time per connection, which also bounds what a client can pile up. Unless the connection has
+ * an upload that is not sealed: that must go on, for its own deadline and because the question may
+ * wait for a save that waits for it. Then the connection is read, and another question is refused.
  *
  * It is cancelled when its connection goes, or the daemon is to stop: wherever it waits or works,
  * it ends at the next step (ECANCELED, if the peer is still there). */
@@ -63,6 +65,23 @@ static void query_delist(struct query *q)
     }
 }
 
+/* ---- reading meanwhile ---- */
+
+static bool query_is_beside_upload(const struct session *s)
+{
+    return s->upload != NULL && s->upload->seal_ticket == 0;
+}
+
+void query_pause_reading(struct session *s)
+{
+    for (struct query *q = s->queries; q != NULL && s->conn != NULL; q = q->next) {
+        if (!q->pauses) {
+            q->pauses = true;
+            conn_pause(s->conn);
+        }
+    }
+}
+
 /* ---- the end ---- */
 
 int query_check(const struct query *q, struct err *err)
@@ -83,6 +102,7 @@ static void query_free(struct query *q)
 {
     struct session *s = q->session;
     struct ops *ops = s->ops;
+    const bool pauses = q->pauses;
     query_delist(q);
     if (q->run != NULL) {
         run_put(q->run);
@@ -94,7 +114,7 @@ static void query_free(struct query *q)
     bump_fini(&q->bump);
     free(q->list);
     free(q);
-    if (s->conn != NULL) {
+    if (pauses && s->conn != NULL) {
         conn_resume(s->conn);
     }
     session_maybe_free(s);
@@ -221,6 +241,12 @@ struct query *query_new(struct session *s,
     struct query *q = NULL;
     if (s->ops->stopping) {
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
+    } else if (query_is_beside_upload(s) && s->queries != NULL) {
+        (void)err_set(&err,
+                      -CAIRN_EBUSY,
+                      "%s: beside an upload one question at a time, wait for the answer to the one "
+                      "before",
+                      kind->name);
     } else if ((q = calloc(1, sizeof *q)) == NULL) {
         (void)err_set(&err, -CAIRN_ENOMEM, "%s: no memory", kind->name);
     } else if (run != NULL) {
@@ -237,7 +263,9 @@ struct query *query_new(struct session *s,
     bump_init(&q->bump, 64u << 20);
     atomic_init(&q->cancelled, false);
     query_enlist(q);
-    conn_pause(s->conn);
+    if (!query_is_beside_upload(s)) {
+        query_pause_reading(s);
+    }
     return q;
 }
 

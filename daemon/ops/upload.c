@@ -110,6 +110,7 @@ static void upload_leave_session(struct upload *u)
     if (s->conn == NULL) {
         return;
     }
+    query_pause_reading(s);
     conn_discard(s->conn);
     if (u->no_buffer) {
         buf_leave(u->ops->write_bufs, &s->write_user);

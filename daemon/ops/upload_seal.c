@@ -77,6 +77,7 @@ void op_seal(struct session *s, const struct frame_in *in)
     }
     upload_move(u, UPLOAD_SEALING);
     u->seal_ticket = ++u->run->seal_count;
+    query_pause_reading(s);
     u->jobs++;
     upload_clock(u);
     u->job = (struct job){ .work = upload_seal_work, .done = upload_seal_done };

@@ -299,99 +299,6 @@ CASE(upload, all_users_have_one_budget, .timeout = 60)
     daemon_end(&d);
 }
 
-/* ---- a place in the line ---- */
-
-/* A record in which nothing is, to be saved in run "free" under a save id. */
-static void empty_record(uint8_t id, struct boundary *b, struct component_info infos[5])
-{
-    *b = (struct boundary){ .world = 1, .local_parts = 1, .exact = true, .save_id = { id } };
-    for (uint32_t i = 0; i < 5; i++) {
-        infos[i] = (struct component_info){ .component = (enum component)(i + 1) };
-        struct component_digest *digest =
-            component_digest_new(infos[i].component, (struct slice){ 0 });
-        infos[i].digest = component_digest_end(digest);
-        (void)component_digest_free(digest);
-    }
-    b->root = digest_root(b, infos, 5);
-}
-
-static void begin_empty(struct peer_client *p, uint8_t id, enum save_state state)
-{
-    struct component_info infos[5];
-    struct boundary b;
-    union wire_msg msg;
-    empty_record(id, &b, infos);
-    send_begin(p, id, &b);
-    peer_expect(p, WIRE_BEGUN, PEER_UPLOAD, &msg);
-    cr_assert_eq(msg.begun.state, state);
-}
-
-static void seal_empty(struct peer_client *p, uint8_t id)
-{
-    struct component_info infos[5];
-    struct boundary b;
-    empty_record(id, &b, infos);
-    const union wire_msg msg = { .seal = { infos, 5, b.root } };
-    cr_assert(peer_send(p, WIRE_SEAL, PEER_UPLOAD, &msg, (struct slice){ 0 }));
-}
-
-static struct wire_found newest_of(struct peer_client *p, const char *run)
-{
-    union wire_msg msg = {
-        .find = { .run = slice_str(run), .selector = slice_str("latest"), .max = 100 }
-    };
-    cr_assert(peer_send(p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
-    peer_expect(p, WIRE_FOUND, 2, &msg);
-    return msg.found;
-}
-
-/* Ask until there are so many connections. */
-static void wait_connections(struct peer_client *p, uint64_t count)
-{
-    uint64_t give_up_ns = now_ns() + (uint64_t)WAIT_MS * 1000000;
-    union wire_msg msg = { 0 };
-    do {
-        cr_assert_lt(now_ns(), give_up_ns);
-        cr_assert(peer_send(p, WIRE_STATUS, 2, &msg, (struct slice){ 0 }));
-        peer_expect(p, WIRE_STATUS_INFO, 2, &msg);
-    } while (msg.status_info.connection_count != count);
-}
-
-/* Behind one that goes nowhere, saves are sealed and left, one after the other. */
-CASE(upload, those_that_are_left_behind_a_slow_one_are_bounded, .timeout = 60)
-{
-    struct peer_client slow;
-    struct peer_client p;
-    struct peer_client watch;
-    daemon_begin(&d, "upload", NULL, NULL);
-    begin_upload(&slow, "free");
-    peer_connect(&watch, d.socket);
-    peer_hello(&watch);
-    for (uint8_t id = 2; id < 2 + LIMIT_LEFT_SAVES; id++) {
-        begin_empty(&p, id, SAVE_RECEIVING);
-        seal_empty(&p, id);
-        peer_ping(&p);
-        peer_close(&p);
-        wait_connections(&watch, 2);
-    }
-    const struct boundary none = { 0 };
-    send_begin(&p, 100, &none);
-    peer_expect_error(&p, PEER_UPLOAD, CAIRN_EBUSY, "16 sealed saves");
-    peer_close(&p);
-    begin_upload(&p, "other"); /* another run is another line */
-    peer_close(&p);
-    begin_empty(&p, 2, SAVE_SEALED); /* one of them may be waited for */
-    peer_close(&slow);
-    union wire_msg msg;
-    peer_expect(&p, WIRE_COMMITTED, PEER_UPLOAD, &msg);
-    cr_assert_eq(newest_of(&watch, "free").count, LIMIT_LEFT_SAVES);
-    peer_close(&p);
-    begin_empty(&p, 100, SAVE_RECEIVING);
-    peer_close(&p);
-    peer_close(&watch);
-    daemon_end(&d);
-}
-
 #ifdef CAIRN_FAILPOINTS
 /* ---- jobs of ours ---- */
 
@@ -464,8 +371,10 @@ CASE(upload, survives_its_client_from_seal_on, .timeout = 60)
     struct peer_client p;
     union wire_msg msg;
     begin_held("sealing", "", (const char *const[]){ NULL });
-    begin_empty(&p, 3, SAVE_RECEIVING);
-    seal_empty(&p, 3);
+    peer_connect(&p, d.socket);
+    peer_hello(&p);
+    cr_assert_eq(peer_begin_empty(&p, "free", 3), SAVE_RECEIVING);
+    peer_seal_empty(&p, 3);
     cr_assert(hold_wait(&hold, WAIT_MS));
     peer_close(&p);
     peer_connect(&p, d.socket);
@@ -474,7 +383,11 @@ CASE(upload, survives_its_client_from_seal_on, .timeout = 60)
     cr_assert(peer_send(&p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
     hold_release(&hold);
     peer_expect(&p, WIRE_FOUND, 2, &msg);
-    cr_assert_eq(newest_of(&p, "free").count, 1);
+    msg.find =
+        (struct wire_find){ .run = slice_str("free"), .selector = slice_str("latest"), .max = 1 };
+    cr_assert(peer_send(&p, WIRE_FIND, 2, &msg, (struct slice){ 0 }));
+    peer_expect(&p, WIRE_FOUND, 2, &msg);
+    cr_assert_eq(msg.found.count, 1);
     peer_close(&p);
     end_held();
 }

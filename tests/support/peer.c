@@ -235,3 +235,35 @@ void peer_begin(struct peer_client *p, const char *run, uint8_t id)
     msg.chunks = (struct wire_chunks){ 0, &chunk, 1, false };
     (void)peer_send(p, WIRE_CHUNKS, PEER_UPLOAD, &msg, (struct slice){ 0 });
 }
+
+static void peer_empty(uint8_t id, struct boundary *b, struct component_info infos[5])
+{
+    *b = (struct boundary){ .world = 1, .local_parts = 1, .exact = true, .save_id = { id } };
+    for (uint32_t i = 0; i < 5; i++) {
+        infos[i] = (struct component_info){ .component = (enum component)(i + 1) };
+        struct component_digest *digest =
+            component_digest_new(infos[i].component, (struct slice){ 0 });
+        infos[i].digest = component_digest_end(digest);
+        (void)component_digest_free(digest);
+    }
+    b->root = digest_root(b, infos, 5);
+}
+
+enum save_state peer_begin_empty(struct peer_client *p, const char *run, uint8_t id)
+{
+    struct component_info infos[5];
+    union wire_msg msg = { .begin = { .run = slice_str(run) } };
+    peer_empty(id, &msg.begin.boundary, infos);
+    (void)peer_send(p, WIRE_BEGIN, PEER_UPLOAD, &msg, (struct slice){ 0 });
+    peer_expect(p, WIRE_BEGUN, PEER_UPLOAD, &msg);
+    return msg.begun.state;
+}
+
+void peer_seal_empty(struct peer_client *p, uint8_t id)
+{
+    struct component_info infos[5];
+    struct boundary b;
+    peer_empty(id, &b, infos);
+    const union wire_msg msg = { .seal = { infos, 5, b.root } };
+    (void)peer_send(p, WIRE_SEAL, PEER_UPLOAD, &msg, (struct slice){ 0 });
+}

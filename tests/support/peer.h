@@ -27,6 +27,9 @@ bool peer_send(struct peer_client *p,
  * waits for BEGUN. The save id begins with `id`. */
 enum { PEER_CHUNK_BYTES = 1 << 20, PEER_UPLOAD = 7 };
 void peer_begin(struct peer_client *p, const char *run, uint8_t id);
+/* BEGIN of a part in which nothing is (request 7), and its SEAL; save id as above. */
+enum save_state peer_begin_empty(struct peer_client *p, const char *run, uint8_t id);
+void peer_seal_empty(struct peer_client *p, uint8_t id);
 /* The next frame; payload is read and dropped. False: closed, or nothing within timeout_ms. */
 bool peer_recv(struct peer_client *p, int timeout_ms, struct frame *ret, union wire_msg *ret_msg);
 /* The next frame must be this one; 20 s for it to come. */
