@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "lib/rec.h"
+
 void ground_up(struct ground *g)
 {
     *g = (struct ground){ 0 };
@@ -47,6 +49,36 @@ int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_bou
     cr_assert((rc == 0) == (r == NULL), "a failed save keeps its record");
     (void)cairn_record_free(r);
     return rc;
+}
+
+struct cairn_record *ground_loaded(struct ground *g, uint32_t kind)
+{
+    struct cairn_record *r = NULL;
+    cr_assert_eq(ground_save(g, kind, 1, NULL), 0, "%s", cairn_error(g->c));
+    cr_assert_eq(cairn_load(g->c, "latest", 0, &r), 0, "%s", cairn_error(g->c));
+    return r;
+}
+
+struct entry *
+ground_entry(struct cairn_record *r, enum component component, const char *path, uint64_t id)
+{
+    struct cairn_reader *reader = &r->components[component];
+    for (uint64_t i = 0; i < reader->count; i++) {
+        struct entry *e = &reader->entries[i];
+        if (e->id == id && slice_cmp(e->path, slice_str(path)) == 0) {
+            return e;
+        }
+    }
+    cr_assert_fail(
+        "%s has no '%s' (id %llu)", component_name(component), path, (unsigned long long)id);
+    return NULL;
+}
+
+bool window_same(const struct cairn_window *a, const struct cairn_window *b)
+{
+    return a->dtype == b->dtype && same_bits(&a->loss_scale, &b->loss_scale, sizeof(double)) &&
+           same_bits(&a->total_weight, &b->total_weight, sizeof(double)) &&
+           a->microbatches == b->microbatches;
 }
 
 struct cairn_record *ground_state(struct ground *g,

@@ -22,6 +22,15 @@ void ground_down(struct ground *g);
 int ground_save(struct ground *g, uint32_t kind, uint64_t step, struct cairn_boundary *ret);
 int ground_capture(struct ground *g, uint32_t kind, struct cairn_record **ret);
 
+/* The same, then load it. */
+struct cairn_record *ground_loaded(struct ground *g, uint32_t kind);
+/* The entry of a loaded record with this path and id, for a test that spoils it. */
+struct entry *
+ground_entry(struct cairn_record *r, enum component component, const char *path, uint64_t id);
+
+/* To the bit, whatever the gaps of the struct hold. */
+bool window_same(const struct cairn_window *a, const struct cairn_window *b);
+
 /* Save what `put` puts into the state, load it, and borrow its reader. */
 struct cairn_record *ground_state(struct ground *g,
                                   int (*put)(void *self, struct cairn_writer *w),

@@ -61,7 +61,7 @@ bool wrap_tp_readable(int fd)
     return real_tp_readable(fd);
 }
 
-CASE(async, R11_async_capture_does_no_socket_io)
+CASE(async, N7_R11_async_capture_does_no_socket_io)
 {
     struct ground g;
     struct ended e = { 0 };

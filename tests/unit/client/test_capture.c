@@ -6,7 +6,7 @@
 #include "lib/capture.h"
 #include "record/digest.h"
 
-CASE(capture, R10_asks_in_order_and_talks_to_nobody)
+CASE(capture, F20_N7_R10_asks_in_order_and_talks_to_nobody)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -24,7 +24,7 @@ CASE(capture, R10_asks_in_order_and_talks_to_nobody)
     ground_down(&g);
 }
 
-CASE(capture, R13_R40_plain_is_the_same_bytes_with_or_without_the_options_there)
+CASE(capture, N10_R13_R40_plain_is_the_same_bytes_with_or_without_the_options_there)
 {
     struct ground g;
     struct cairn_record *plain = NULL;
@@ -207,7 +207,7 @@ CASE(capture, R03_is_of_one_generation_from_its_first_read_to_its_last)
     ground_down(&g);
 }
 
-CASE(capture, R10_R18_a_failed_gradient_ends_it_before_anything_else_is_read)
+CASE(capture, F3_F20_R10_R18_a_failed_gradient_ends_it_before_anything_else_is_read)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -412,7 +412,7 @@ static void fail_model_slot(struct job *j, struct cairn_writer *w)
     cr_assert_eq(cairn_slot_done(j->c, &j->open[j->open_count - 1].slot, -CAIRN_EIO), 0);
 }
 
-CASE(slots, may_be_done_later_but_not_after_the_capture)
+CASE(slots, F2_F4_may_be_done_later_but_not_after_the_capture)
 {
     static const uint64_t sizes[] = { 10, 100000 };
     for (size_t i = 0; i < 2; i++) {

@@ -105,7 +105,7 @@ static void an_update(struct job *j)
 }
 
 /* In the order of the capture: the window, the dtypes, the gradients, and only then the rest. */
-CASE(failures, R03_R10_R12_R18_a_capture_reads_nothing_behind_and_leaves_no_record)
+CASE(failures, F1_F2_F3_F4_F20_R03_R10_R12_R18_a_capture_reads_nothing_behind_and_leaves_no_record)
 {
     static const struct {
         uint32_t kind;
@@ -150,7 +150,7 @@ CASE(failures, R03_R10_R12_R18_a_capture_reads_nothing_behind_and_leaves_no_reco
 
 /* At every frame of a save: what the daemon says comes out, the record stays, nobody is asked for
  * anything again, and the boundary before is the newest, alone and whole. */
-CASE(failures, R02_R20_a_save_keeps_its_record_and_the_boundary_before)
+CASE(failures, F8_F9_F10_R02_R20_a_save_keeps_its_record_and_the_boundary_before)
 {
     static const uint32_t types[] = { WIRE_BEGIN, WIRE_CHUNKS, WIRE_ENTRIES, WIRE_DATA, WIRE_SEAL };
     static const int codes[] = { CAIRN_EIO,       CAIRN_ENOSPC,      CAIRN_ECONFLICT,
@@ -187,7 +187,7 @@ CASE(failures, R02_R20_a_save_keeps_its_record_and_the_boundary_before)
 }
 
 /* Whatever a precision cannot hold is refused before the daemon hears of it. */
-CASE(failures, R05_R20_a_precision_that_loses_is_refused_before_anything_is_sent)
+CASE(failures, F5_F6_R05_R20_a_precision_that_loses_is_refused_before_anything_is_sent)
 {
     static const uint64_t one[] = { 1 };
     static const struct {
@@ -256,7 +256,7 @@ static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *
 }
 
 /* A refusal of the daemon, or something wrong with what it says. */
-CASE(failures, R21_R22_a_load_that_fails_reads_no_payload_and_asks_nobody)
+CASE(failures, F11_F12_F13_R21_R22_a_load_that_fails_reads_no_payload_and_asks_nobody)
 {
     static const struct {
         const char *selector;

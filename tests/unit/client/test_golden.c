@@ -118,7 +118,7 @@ static void check_kind(uint32_t kind, const enum component *order, const char *r
 #define FIVE                                                                                       \
     COMPONENT_MODEL, COMPONENT_OPTIMIZER, COMPONENT_SCHEDULER, COMPONENT_GRADIENTS, COMPONENT_STATE
 
-CASE(golden, R13_R40_E31_plain_has_the_bytes_it_had_before_there_were_options)
+CASE(golden, N10_R13_R40_E31_plain_has_the_bytes_it_had_before_there_were_options)
 {
     static const enum component order[] = { FIVE, COMPONENT_NONE };
     check_kind(KIND_PLAIN, order, "5ae7d2a6e984f6c1998ebe55d4f80f1d");

@@ -18,7 +18,7 @@ static void saved(struct ground *g, size_t tensors, uint64_t bytes)
                  cairn_error(g->c));
 }
 
-CASE(load, nothing_there_is_enoent)
+CASE(load, F11_nothing_there_is_enoent)
 {
     struct ground g;
     struct cairn_record *r = NULL;
@@ -307,7 +307,7 @@ static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *
     }
 }
 
-CASE(load, metadata_that_was_changed_is_corrupt, .timeout = 120)
+CASE(load, F12_metadata_that_was_changed_is_corrupt, .timeout = 120)
 {
     static const unsigned knobs[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 20,
                                       21, 22, 23, 24, 25, 26, 27, 28, 41, 42, 43 };
@@ -334,7 +334,7 @@ CASE(load, metadata_that_was_changed_is_corrupt, .timeout = 120)
     }
 }
 
-CASE(load, payload_that_was_changed_is_corrupt_and_named)
+CASE(load, F12_payload_that_was_changed_is_corrupt_and_named)
 {
     static const unsigned knobs[] = { 60, 61, 40 };
     static const char *paths[] = { "layer.000", "fc.weight", "fc.weight" };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ground.h"
+#include "lib/rec.h"
 
 /* Three trainable parameters, one of them with an extreme id, a frozen one, and a model that
  * carries only a part. */
@@ -53,7 +54,7 @@ CASE(model_state, R01_captures_a_contract_of_the_trainable_and_restores)
     ground_down(&g);
 }
 
-CASE(model_state, R15_weighted_restores_the_window_last)
+CASE(model_state, F21_W14_R15_weighted_restores_the_window_last)
 {
     struct ground g;
     struct job other;
@@ -209,6 +210,25 @@ CASE(model_state, R31_demands_the_base_it_was_recorded_over)
         (void)cairn_record_free(r);
         ground_down(&g);
     }
+}
+
+/* A newer library's contract is not read as if it were this one's. */
+CASE(model_state, F13_E30_refuses_a_contract_of_another_version)
+{
+    const uint64_t two = 2;
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    fill(&g.job);
+    struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_MODEL_STATE);
+    struct entry *e = ground_entry(r, COMPONENT_CONTRACT, "version", 0);
+    memcpy((void *)(uintptr_t)e->value.data, &two, sizeof two);
+    job_like(&other, &g.job);
+    cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_EVERSION);
+    cr_assert_str_eq(other.log, "", "nobody was asked");
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
 }
 
 /* ---- gradients, at capture ------------------------------------------------------------------- */

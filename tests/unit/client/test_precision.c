@@ -93,7 +93,7 @@ CASE(precision, R05_leaves_bool_complex_quantized_opaque_and_scalars_alone)
     ground_down(&g);
 }
 
-CASE(precision, E6_E7_a_value_that_would_change_is_refused_with_path_count_and_first)
+CASE(precision, F5_E6_E7_a_value_that_would_change_is_refused_with_path_count_and_first)
 {
     static const uint32_t f32[] = { 0x3f800000, 0x3f800001, 0x501502f9, 0x00000000 };
     static const uint16_t f16[] = { 0x3c00, 0x3c00, 0x7c00, 0x0000 };
@@ -119,7 +119,7 @@ CASE(precision, E6_E7_a_value_that_would_change_is_refused_with_path_count_and_f
     ground_down(&g);
 }
 
-CASE(precision, E7_an_integer_out_of_range_is_refused_also_when_lossy)
+CASE(precision, F6_E7_an_integer_out_of_range_is_refused_also_when_lossy)
 {
     static const uint64_t u64[] = { 0, 1, UINT64_MAX, INT64_MAX };
     static const uint64_t i64[] = { 0, 1, (1ull << 53) + 1, INT64_MAX };
@@ -158,7 +158,7 @@ static int get_full(void *self, const struct cairn_reader *r)
     return rc < 0 ? rc : cairn_get(r, &b->tensors[1]->entry, b->tensors[1]->data);
 }
 
-CASE(precision, R36_storage_dtypes_come_back_whatever_the_precision)
+CASE(precision, D8_R36_storage_dtypes_come_back_whatever_the_precision)
 {
     const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;
     static const uint16_t bf16[] = { 0x3f80, 0xc000, 0x8000, 0x0001 };

@@ -127,7 +127,7 @@ CASE(save, E27_a_lost_acknowledgement_is_settled_by_the_next_save)
     ground_down(&g);
 }
 
-CASE(save, E27_the_same_id_with_other_content_is_a_conflict)
+CASE(save, F10_E27_the_same_id_with_other_content_is_a_conflict)
 {
     static const uint8_t id[16] = { 9 };
     struct ground g;
@@ -144,7 +144,7 @@ CASE(save, E27_the_same_id_with_other_content_is_a_conflict)
 }
 
 /* A refusal is an answer: the code and text arrive, the connection stays, the record too. */
-CASE(save, a_refusal_is_not_sticky)
+CASE(save, F8_F9_a_refusal_is_not_sticky)
 {
     static const uint32_t types[] = { WIRE_BEGIN, WIRE_ENTRIES, WIRE_DATA, WIRE_SEAL };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -209,7 +209,7 @@ CASE(save, damage_drops_the_connection_and_the_next_call_makes_one)
 }
 
 /* The deadline is absolute when it is given with the call. */
-CASE(save, a_deadline_holds_while_nobody_is_there)
+CASE(save, F7_a_deadline_holds_while_nobody_is_there)
 {
     struct ground g;
     struct cairn_record *r = NULL;

@@ -93,12 +93,12 @@ CASE(kill, E26_before_the_last_chunk)
     killed_at("segment_write:kill:3", false);
 }
 
-CASE(kill, E26_before_the_sync)
+CASE(kill, N11_E26_before_the_sync)
 {
     killed_at("segment_sync:kill", false);
 }
 
-CASE(kill, E26_before_the_commit)
+CASE(kill, N11_E26_before_the_commit)
 {
     killed_at("commit:kill", false);
 }
@@ -259,7 +259,7 @@ CASE(full, E26_at_the_sync)
     enospc_does_not_latch("segment_sync:enospc:2");
 }
 
-CASE(full, E26_at_the_commit)
+CASE(full, N11_E26_at_the_commit)
 {
     enospc_does_not_latch("commit:enospc:2");
 }

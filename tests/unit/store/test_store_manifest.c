@@ -71,7 +71,7 @@ CASE(manifest, refuses_other_counts)
     refused(r, -CAIRN_EINVAL, "stored bytes announced");
 }
 
-CASE(manifest, R02_R15_refuses_a_missing_component)
+CASE(manifest, N11_R02_R15_refuses_a_missing_component)
 {
     struct rec *r = rec_small(1, 1);
     r->infos[3] = r->infos[4];

@@ -1,0 +1,284 @@
+/* The weighted window: each of its rules by itself (records.md 3.8), at capture, before anything is
+ * read, and at restore, of a record that a less careful writer made. */
+#include <string.h>
+
+#include "ground.h"
+#include "lib/rec.h"
+
+static double nan_of(uint64_t bits)
+{
+    double value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static const uint64_t shape[] = { 64, 10 };
+
+/* ---- the four fields ---- */
+
+static void capture_is(struct ground *g, const struct cairn_window *w, bool ok)
+{
+    struct cairn_record *r = NULL;
+    g->job.window = *w;
+    g->job.log[0] = '\0';
+    int rc = cairn_capture_weighted(g->c, &g->job.t, &r);
+    cr_assert_eq(rc, ok ? 0 : -CAIRN_EWINDOW, "%s", cairn_error(g->c));
+    cr_assert(ok || g->job.log[0] == '\0', "nobody was asked");
+    (void)cairn_record_free(r);
+}
+
+static void spoil(struct cairn_record *r, const char *path, const void *value)
+{
+    struct entry *e = ground_entry(r, COMPONENT_WINDOW, path, 0);
+    memcpy((void *)(uintptr_t)e->value.data, value, e->value.bytes);
+}
+
+static void restore_is(struct ground *g, const struct cairn_window *w, bool ok)
+{
+    struct job other;
+    uint64_t dtype = w->dtype;
+    g->job.window = (struct cairn_window){ CAIRN_F32, 16, 5, 3 };
+    struct cairn_record *r = ground_loaded(g, CAIRN_KIND_WEIGHTED);
+    spoil(r, "dtype", &dtype);
+    spoil(r, "loss_scale", &w->loss_scale);
+    spoil(r, "total_weight", &w->total_weight);
+    spoil(r, "microbatches", &w->microbatches);
+    job_like(&other, &g->job);
+    struct cairn_window untouched = other.window;
+    int rc = cairn_restore_weighted(g->c, r, &other.t);
+    cr_assert_eq(rc, ok ? 0 : -CAIRN_EWINDOW, "%s", cairn_error(g->c));
+    cr_assert(ok || strchr(other.log, 'G') == NULL, "nothing was read: %s", other.log);
+    cr_assert(window_same(&other.window, ok ? w : &untouched));
+    job_fini(&other);
+    (void)cairn_record_free(r);
+}
+
+static void window_is(struct cairn_window w, bool ok)
+{
+    struct ground g;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    capture_is(&g, &w, ok);
+    restore_is(&g, &w, ok);
+    ground_down(&g);
+}
+
+#define TAKEN(...) window_is((struct cairn_window){ __VA_ARGS__ }, true)
+#define REFUSED(...) window_is((struct cairn_window){ __VA_ARGS__ }, false)
+
+CASE(window, W1_R33_its_dtype_is_F32_or_F64)
+{
+    TAKEN(CAIRN_F32, 16, 5, 3);
+    TAKEN(CAIRN_F64, 16, 5, 3);
+    REFUSED(CAIRN_F16, 16, 5, 3);
+    REFUSED(CAIRN_I32, 16, 5, 3);
+    REFUSED(0, 16, 5, 3);
+}
+
+CASE(window, W2_E22_R33_loss_scale_is_finite_and_above_0)
+{
+    TAKEN(CAIRN_F64, 1e300, 5, 3);
+    REFUSED(CAIRN_F64, 0, 5, 3);
+    REFUSED(CAIRN_F64, -1, 5, 3);
+    REFUSED(CAIRN_F64, nan_of(0x7ff0000000000000), 5, 3);
+    REFUSED(CAIRN_F64, nan_of(0x7ff8000000000000), 5, 3);
+}
+
+CASE(window, W3_E22_R33_loss_scale_stays_so_as_F32)
+{
+    TAKEN(CAIRN_F32, 0x1p-149, 5, 3);
+    TAKEN(CAIRN_F64, 1e39, 5, 3);
+    TAKEN(CAIRN_F64, 1e-46, 5, 3);
+    REFUSED(CAIRN_F32, 1e39, 5, 3);
+    REFUSED(CAIRN_F32, 1e-46, 5, 3);
+}
+
+CASE(window, W4_R33_total_weight_is_finite_and_not_negative)
+{
+    TAKEN(CAIRN_F64, 1, 0x1p-1074, 3);
+    REFUSED(CAIRN_F64, 1, -1, 3);
+    REFUSED(CAIRN_F64, 1, nan_of(0x7ff0000000000000), 3);
+    REFUSED(CAIRN_F64, 1, nan_of(0x7ff8000000000000), 3);
+}
+
+CASE(window, W5_R33_total_weight_stays_finite_and_does_not_vanish_as_F32)
+{
+    TAKEN(CAIRN_F32, 1, 0x1p-149, 3);
+    TAKEN(CAIRN_F64, 1, 1e39, 3);
+    TAKEN(CAIRN_F64, 1, 1e-46, 3);
+    REFUSED(CAIRN_F32, 1, 1e39, 3);
+    REFUSED(CAIRN_F32, 1, 1e-46, 3);
+}
+
+CASE(window, W6_E20_R33_no_microbatches_no_weight)
+{
+    TAKEN(CAIRN_F32, 1, 1, 1);
+    REFUSED(CAIRN_F32, 1, 1, 0);
+}
+
+/* ---- the window and its gradients ---- */
+
+CASE(window, W6_W7_E20_R33_no_weight_no_pending_gradients)
+{
+    static const struct cairn_window empty = { CAIRN_F32, 1, 0, 0 };
+    static const struct cairn_window weightless = { CAIRN_F32, 1, -0.0, 5 };
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    capture_is(&g, &empty, true);
+    capture_is(&g, &weightless, true); /* zero-weight batches */
+    job_fill(&g.job, 1);
+    for (int i = 0; i < 2; i++) {
+        const struct cairn_window *w = i == 0 ? &empty : &weightless;
+        g.job.window = *w;
+        cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), -CAIRN_EWINDOW);
+        cr_assert_not_null(strstr(cairn_error(g.c), "parameter 7"), "%s", cairn_error(g.c));
+        restore_is(&g, w, false);
+    }
+    ground_down(&g);
+}
+
+struct gradient {
+    uint64_t id;
+    uint32_t flags, dtype;
+    const uint64_t *shape;
+};
+
+static void gradient_at_capture(const struct gradient *is, bool ok)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    (void)BOX_ADD(&g.job.model, "w", 7, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 2, shape, 1);
+    (void)BOX_ADD(&g.job.gradients, "w", is->id, is->flags, is->dtype, 2, is->shape, 2);
+    g.job.window = (struct cairn_window){ CAIRN_F32, 1, 1, 1 };
+    cr_assert_eq(cairn_capture_weighted(g.c, &g.job.t, &r), ok ? 0 : -CAIRN_EWINDOW);
+    r = cairn_record_free(r);
+    g.job.t.foreign_gradients_ok = true;
+    cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), 0, "a plain record takes it, if told to");
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+static void gradient_at_restore(const struct gradient *is, bool ok)
+{
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_WEIGHTED);
+    struct entry *e = ground_entry(r, COMPONENT_GRADIENTS, "weight", 7);
+    e->id = is->id;
+    e->flags = is->flags;
+    e->dtype = is->dtype;
+    e->shape = is->shape;
+    job_like(&other, &g.job);
+    other.t.accumulator.fit = NULL; /* who looks away is not let through for it */
+    other.t.accumulator.get = NULL;
+    cr_assert_eq(cairn_restore_weighted(g.c, r, &other.t), ok ? 0 : -CAIRN_EWINDOW);
+    cr_assert(ok || strchr(other.log, 'G') == NULL, "nothing was read: %s", other.log);
+    cr_assert_eq(other.window.microbatches, ok ? 3 : 77);
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+static void gradient_is(struct gradient is, bool ok)
+{
+    gradient_at_capture(&is, ok);
+    gradient_at_restore(&is, ok);
+}
+
+CASE(window, W8_E13_R33_its_gradients_are_of_parameters_of_the_model)
+{
+    gradient_is((struct gradient){ 7, CAIRN_HAS_ID, CAIRN_F32, shape }, true);
+    gradient_is((struct gradient){ 70, CAIRN_HAS_ID, CAIRN_F32, shape }, false);
+    gradient_is((struct gradient){ 0, 0, CAIRN_F32, shape }, false);
+}
+
+CASE(window, W9_E15_R33_its_gradients_have_the_shapes_of_their_parameters)
+{
+    static const uint64_t turned[] = { 10, 64 };
+    gradient_is((struct gradient){ 7, CAIRN_HAS_ID, CAIRN_F32, turned }, false);
+}
+
+/* Of another floating dtype they may be: an F32 gradient of a BF16 weight is the usual case. */
+CASE(window, W10_E15_R33_its_gradients_are_not_quantized)
+{
+    gradient_is((struct gradient){ 7, CAIRN_HAS_ID, CAIRN_BF16, shape }, true);
+    gradient_is((struct gradient){ 7, CAIRN_HAS_ID, CAIRN_QINT8, shape }, false);
+}
+
+/* ---- what comes back ---- */
+
+/* Its bits as they were: nothing is unscaled, averaged or closed; and only the weighted calls write
+ * it. */
+CASE(window, W12_W13_R08_E2_E23_comes_back_bit_for_bit)
+{
+    static const struct cairn_window windows[] = {
+        { CAIRN_F64, 0x1.fffffffffffffp-1022, -0.0, UINT64_MAX },
+        { CAIRN_F32, 16, 5, 3 },
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct ground g;
+        struct job other;
+        ground_up(&g);
+        g.job.window = windows[i];
+        struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_WEIGHTED);
+        cr_assert(window_same(&g.job.window, &windows[i]), "capture closed it");
+        job_like(&other, &g.job);
+        cr_assert_eq(cairn_restore(g.c, r, &other.t), 0);
+        cr_assert_eq(other.window.microbatches, 77);
+        cr_assert_eq(cairn_restore_weighted(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
+        cr_assert(window_same(&other.window, &windows[i]));
+        job_fini(&other);
+        (void)cairn_record_free(r);
+        ground_down(&g);
+    }
+}
+
+/* Any of the four that is not there: refused, and never made up. */
+CASE(window, W15_N9_F19_R15_one_that_is_not_complete_is_refused)
+{
+    static const char *const paths[] = { "dtype", "loss_scale", "microbatches", "total_weight" };
+    for (size_t i = 0; i < 4; i++) {
+        struct ground g;
+        struct job other;
+        ground_up(&g);
+        job_fill(&g.job, 1);
+        struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_WEIGHTED);
+        struct cairn_reader *reader = &r->components[COMPONENT_WINDOW];
+        struct entry *e = ground_entry(r, COMPONENT_WINDOW, paths[i], 0);
+        memmove(e, e + 1, (size_t)(--reader->count - i) * sizeof *e);
+        job_like(&other, &g.job);
+        cr_assert_eq(cairn_restore_weighted(g.c, r, &other.t), -CAIRN_EWINDOW, "%s", paths[i]);
+        cr_assert_null(strchr(other.log, 'G'), "%s", other.log);
+        cr_assert_eq(other.window.microbatches, 77);
+        job_fini(&other);
+        (void)cairn_record_free(r);
+        ground_down(&g);
+    }
+}
+
+/* dtypes first, then the window: with both wrong, the dtypes win. Neither has read anything. */
+CASE(window, F18_F19_R35_comes_behind_the_dtypes)
+{
+    const double none = 0;
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_DTYPES | CAIRN_KIND_WEIGHTED);
+    spoil(r, "loss_scale", &none);
+    job_like(&other, &g.job);
+    cr_assert_eq(cairn_restore_weighted_with_dtypes(g.c, r, &other.t), -CAIRN_EWINDOW);
+    cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu Wm");
+    other.param_count = 2;
+    other.log[0] = '\0';
+    cr_assert_eq(cairn_restore_weighted_with_dtypes(g.c, r, &other.t), -CAIRN_EDTYPES);
+    cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu Wm");
+    cr_assert_eq(other.window.microbatches, 77);
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
