@@ -293,11 +293,42 @@ CASE(protocol, page_is_complete)
         (void)snprintf(row, sizeof row, "| %d | `%s` |", code, cairn_error_name(code));
         cr_assert_not_null(strstr(page, row), "no row \"%s\"", row);
     }
-    for (uint32_t code = 1; code < 71; code++) {
-        if (dtype_find(code) != NULL) {
-            (void)snprintf(row, sizeof row, "| %" PRIu32 " | %s |", code, dtype_name(code));
-            cr_assert_not_null(strstr(page, row), "no row \"%s\"", row);
-        }
+    free(page);
+}
+
+/* The row of a dtype, from its code to its foreign names; and its number in the schema. */
+static void page_dtype(const char *page, const struct dtype *d)
+{
+    char head[64];
+    char tail[64];
+    char bits[16] = "-";
+    if (d->bits != 0) {
+        (void)snprintf(bits, sizeof bits, "%" PRIu32, d->bits);
     }
+    (void)snprintf(head, sizeof head, "\n| %" PRIu32 " | %s | %s |", d->code, d->name, bits);
+    (void)snprintf(tail,
+                   sizeof tail,
+                   " | %s | %s |",
+                   d->safetensors == NULL ? "" : d->safetensors,
+                   d->pytorch == NULL ? "" : d->pytorch);
+    const char *row = strstr(page, head);
+    cr_assert_not_null(row, "no row \"%s\"", head + 1);
+    const char *end = strchr(row + 1, '\n');
+    cr_assert_geq((size_t)(end - row), strlen(head) + strlen(tail));
+    cr_assert_eq(strncmp(end - strlen(tail), tail, strlen(tail)), 0, "%s: \"%s\"", head + 1, tail);
+    const ProtobufCEnumValue *v =
+        protobuf_c_enum_descriptor_get_value(&cairn__dtype__descriptor, (int)d->code);
+    cr_assert_not_null(v, "%s", d->name);
+    cr_assert_str_eq(v->name, d->name);
+}
+
+CASE(protocol, dtypes_are_those_of_the_table)
+{
+    char *page = page_read();
+    unsigned count = 0;
+    for (const struct dtype *d = dtype_at(0); d != NULL; d = dtype_at(++count)) {
+        page_dtype(page, d);
+    }
+    cr_assert_eq(count, cairn__dtype__descriptor.n_values);
     free(page);
 }
