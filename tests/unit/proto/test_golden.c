@@ -159,8 +159,8 @@ CASE(golden, R13_a_record_with_everything)
     uint8_t counted[28];
     struct golden g = { .boundary = { .step = 1201, .precision = PRECISION_HALF },
                         .model_count = 3 };
-    for (uint8_t i = 0; i < sizeof counted; i++) {
-        counted[i] = i;
+    for (size_t i = 0; i < sizeof counted; i++) {
+        counted[i] = (uint8_t)i;
     }
     g.model[0] = golden_tensor("a.quant", CAIRN_QFLOAT, square);
     g.model[0].rank = 2;

@@ -31,7 +31,7 @@ static const struct {
         .global_dtype = CAIRN_F32 },
       2,
       { 3, 5 },
-      3 * 2 * 4,
+      UINT64_C(3) * 2 * 4,
       0,
       4 },
     /* Three lines of one word each: 12 bytes, where 9 nibbles in a row would be 8. */
@@ -90,8 +90,8 @@ static const struct {
         .block = { 4, 2 } },
       3,
       { 2, 5, 5 },
-      2 * 5 * 3,
-      2 * 2 * 3,
+      UINT64_C(2) * 5 * 3,
+      UINT64_C(2) * 2 * 3,
       4 },
     /* Nothing in it: no values, no blocks, and still the tensor's scale. */
     { { Q4_WORDS, .global_dtype = CAIRN_F32 }, 1, { 0 }, 0, 0, 4 },
