@@ -114,18 +114,23 @@ blame_row(void *arg, enum st_db db, struct slice key, struct slice value, struct
     return 0;
 }
 
+/* The copy that the footer of a segment has of the row. */
+static void blame_by_segment(const struct st_run *run, uint64_t id, struct blame *b)
+{
+    struct segment_reader r;
+    if (segment_open(&r, &run->st->mode, run->segments_fd, id, run->id, NULL) < 0) {
+        return;
+    }
+    if (r.footer_bytes <= BLAME_FOOTER_BYTES) {
+        (void)segment_rows(&r, blame_row, b, NULL);
+    }
+    segment_reader_close(&r);
+}
+
 static void blame_by_copy(const struct st_load *l, struct blame *b)
 {
-    const struct st_run *run = l->run;
     for (uint32_t i = 0; i < l->segment_count; i++) {
-        struct segment_reader r;
-        if (segment_open(&r, &run->st->mode, run->segments_fd, l->segments[i].id, run->id, NULL) ==
-            0) {
-            if (r.footer_bytes <= BLAME_FOOTER_BYTES) {
-                (void)segment_rows(&r, blame_row, b, NULL);
-            }
-            segment_reader_close(&r);
-        }
+        blame_by_segment(l->run, l->segments[i].id, b);
     }
 }
 
