@@ -185,7 +185,8 @@ CASE(model_state, R31_looks_again_after_the_model_was_read)
 
 CASE(model_state, R31_demands_the_base_it_was_recorded_over)
 {
-    static const uint8_t base[16] = "the frozen base", elsewhere[16] = "another base...";
+    static const uint8_t base[16] = "the frozen base";
+    static const uint8_t elsewhere[16] = "another base...";
     const struct {
         const uint8_t *recorded, *live;
         const char *word; /* NULL: it fits */
