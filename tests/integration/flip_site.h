@@ -15,7 +15,9 @@ struct sight {
     size_t bytes, room;
 };
 
-enum { SITE_STEP = 10, SITE_TEXT_BYTES = 1024 };
+/* A step that loses its bit in a flipped key, so that the key is before all others then. */
+enum { SITE_STEP = 0x80 };
+enum { SITE_TEXT_BYTES = 1024 };
 enum { SITE_OLDER = 0, SITE_NEWEST = 1, SITE_BOUNDARIES = 2 }; /* seq 1 and 2 */
 
 struct site {

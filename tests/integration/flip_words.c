@@ -6,7 +6,13 @@
 
 #include <criterion/criterion.h>
 
-enum { FLIP_EDGE = 128, FLIP_STRIDE = 199, FLIP_LARGE = 1 << 20, FLIP_LARGE_STRIDE = 65521 };
+enum { FLIP_EDGE = 128, FLIP_STRIDE = 199 };
+enum {
+    FLIP_LARGE = 1 << 20,
+    FLIP_LARGE_EDGE = 16,
+    FLIP_LARGE_STRIDE = 65521,
+    FLIP_LONG_STRIDE = 1021
+};
 
 bool flip_long(void)
 {
@@ -29,11 +35,12 @@ uint8_t flip_mask(uint64_t at, unsigned pass)
 bool flip_chosen(const struct flip_range *r, uint64_t at)
 {
     bool large = r->to - r->from >= FLIP_LARGE;
-    if (r->what != FLIP_VALUE || at - r->from < FLIP_EDGE || r->to - at <= FLIP_EDGE) {
+    uint64_t edge = large ? FLIP_LARGE_EDGE : FLIP_EDGE;
+    if (r->what != FLIP_VALUE || at - r->from < edge || r->to - at <= edge) {
         return true;
     }
     if (flip_long()) {
-        return !large || at % (FLIP_LARGE_STRIDE / 64) == 0;
+        return !large || at % FLIP_LONG_STRIDE == 0;
     }
     return at % (large ? FLIP_LARGE_STRIDE : FLIP_STRIDE) == 0;
 }
