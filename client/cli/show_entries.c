@@ -117,6 +117,34 @@ static void show_cell_shape(struct table *t, const struct cairn_entry *e)
     table_cell(t, "%s]", text);
 }
 
+/* What there is to say of a tensor beside its dtype and shape. */
+static void show_cell_about(struct table *t, const struct cairn_entry *e)
+{
+    char quant[CAIRN_QUANT_TEXT_BYTES] = "";
+    char about[CAIRN_QUANT_TEXT_BYTES + 96];
+    size_t length = 0;
+    about[0] = '\0';
+    if ((e->flags & CAIRN_TRAINABLE) != 0) {
+        length += (size_t)snprintf(about + length, sizeof about - length, "(trainable) ");
+    }
+    if (e->storage_dtype != 0) {
+        const char *name = cairn_dtype_name(e->storage_dtype);
+        length += (size_t)snprintf(
+            about + length, sizeof about - length, "(was %s) ", name == NULL ? "?" : name);
+    }
+    if (e->element_bits != 0) {
+        length += (size_t)snprintf(about + length,
+                                   sizeof about - length,
+                                   "(elements of %" PRIu32 " bits) ",
+                                   e->element_bits);
+    }
+    if (e->quant != NULL && cairn_quant_text(e->quant, quant, sizeof quant) == 0) {
+        length += (size_t)snprintf(about + length, sizeof about - length, "(%s) ", quant);
+    }
+    about[length == 0 ? 0 : length - 1] = '\0';
+    table_cell_text(t, about);
+}
+
 static void show_table_emit(void *arg, const struct show_entry *e)
 {
     struct show_table *sink = arg;
@@ -140,8 +168,11 @@ static void show_table_emit(void *arg, const struct show_entry *e)
     }
     table_cell(t, "%" PRIu64, e->entry.bytes);
     table_cell(t, "%s", out_hex(&b, e->digest, sizeof e->digest));
-    table_cell_text(
-        t, tensor ? ((e->entry.flags & CAIRN_TRAINABLE) != 0 ? "(trainable)" : "") : e->value);
+    if (tensor) {
+        show_cell_about(t, &e->entry);
+    } else {
+        table_cell_text(t, e->value);
+    }
     if (++sink->row_count % SHOW_BATCH == 0) {
         table_flush(t);
     }
@@ -170,6 +201,36 @@ int show_entries_table(const struct cairn_record *r,
 
 /* ---- JSON ---- */
 
+static void show_json_tensor(json_t *o, const struct cairn_entry *e)
+{
+    const char *dtype = cairn_dtype_name(e->dtype);
+    json_t *shape = json_array();
+    for (uint32_t i = 0; i < e->rank; i++) {
+        json_add(shape, json_u64(e->shape[i]));
+    }
+    json_set(o, "dtype", json_text(dtype == NULL ? "?" : dtype));
+    json_set(o, "shape", shape);
+    json_set(o, "trainable", json_boolean((e->flags & CAIRN_TRAINABLE) != 0));
+    if (e->storage_dtype != 0) {
+        const char *name = cairn_dtype_name(e->storage_dtype);
+        json_set(o, "storage_dtype", json_text(name == NULL ? "?" : name));
+    }
+    if (e->element_bits != 0) {
+        json_set(o, "element_bits", json_u64(e->element_bits));
+    }
+    char quant[CAIRN_QUANT_TEXT_BYTES];
+    struct cairn_quant_bytes regions;
+    if (e->quant != NULL && cairn_quant_text(e->quant, quant, sizeof quant) == 0 &&
+        cairn_quant_lengths(e->quant, e->rank, e->shape, &regions) == 0) {
+        json_t *bytes = json_array();
+        json_add(bytes, json_u64(regions.values));
+        json_add(bytes, json_u64(regions.block_scales));
+        json_add(bytes, json_u64(regions.global_scale));
+        json_set(o, "quant", json_text(quant));
+        json_set(o, "quant_bytes", bytes);
+    }
+}
+
 static void show_json_emit(void *arg, const struct show_entry *e)
 {
     struct out_buf b;
@@ -183,14 +244,7 @@ static void show_json_emit(void *arg, const struct show_entry *e)
         json_set(o, "id", json_text(b.text));
     }
     if (e->value == NULL) {
-        const char *dtype = cairn_dtype_name(e->entry.dtype);
-        json_t *shape = json_array();
-        for (uint32_t i = 0; i < e->entry.rank; i++) {
-            json_add(shape, json_u64(e->entry.shape[i]));
-        }
-        json_set(o, "dtype", json_text(dtype == NULL ? "?" : dtype));
-        json_set(o, "shape", shape);
-        json_set(o, "trainable", json_boolean((e->entry.flags & CAIRN_TRAINABLE) != 0));
+        show_json_tensor(o, &e->entry);
     } else {
         json_set(o, "value", json_text(e->value));
     }

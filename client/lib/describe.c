@@ -29,7 +29,7 @@ void describe_type(struct describe *d, uint32_t dtype, uint32_t rank, const uint
 /* How it is quantized, or how long it is: what its dtype and shape do not say. */
 static void describe_rare(struct describe *d, const struct entry *e)
 {
-    char scheme[QUANT_TEXT_BYTES];
+    char scheme[CAIRN_QUANT_TEXT_BYTES];
     if (e->quant != NULL) {
         quant_text(&e->quant->scheme, scheme);
         describe_add(d, " as %s", scheme);

@@ -1,10 +1,9 @@
-/* show.c: entries of a loaded record as people read them, and the names of dtypes. */
+/* show.c: entries of a loaded record as people read them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "lib/rec.h"
-#include "record/dtype.h"
 
 int cairn_entry_digest(const struct cairn_reader *r, uint64_t index, uint8_t *ret)
 {
@@ -131,16 +130,4 @@ int cairn_entry_text(const struct cairn_reader *r, uint64_t index, char *ret, si
         return err_set(
             cl_err(r->record->c), -CAIRN_EMISMATCH, "'%s' is a tensor", (const char *)e->path.data);
     }
-}
-
-const char *cairn_dtype_name(uint32_t dtype)
-{
-    const struct dtype *d = dtype_find(dtype);
-    return d == NULL ? NULL : d->name;
-}
-
-uint32_t cairn_dtype_bits(uint32_t dtype)
-{
-    const struct dtype *d = dtype_find(dtype);
-    return d == NULL ? 0 : d->bits;
 }

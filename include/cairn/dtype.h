@@ -3,6 +3,7 @@
 #define CAIRN_DTYPE_H
 
 #include <cairn/error.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -96,6 +97,21 @@ struct cairn_quant_bytes {
  * Errors: none.   Ownership: static.   Threads: any.   Blocks: never. */
 CAIRN_API const char *cairn_dtype_name(uint32_t dtype);
 CAIRN_API uint32_t cairn_dtype_bits(uint32_t dtype);
+
+/* Lengths in bytes of the regions of a tensor that is quantized so: what cairn_put and cairn_get of
+ * it take is their sum, in the order of the struct. The arithmetic: PROTOCOL.md, "Quantized
+ * tensors". Errors: EINVAL no such scheme, not for this rank, or the lengths overflow (*ret is
+ * undefined then). Ownership: nothing is kept.   Threads: any.   Blocks: never. */
+CAIRN_API int cairn_quant_lengths(const struct cairn_quant *q,
+                                  uint32_t rank,
+                                  const uint64_t *shape,
+                                  struct cairn_quant_bytes *ret);
+
+/* A scheme for people: "Q4S in words along 0, blocks [32] with F16 scales, F32 scale", cut to
+ * ret_bytes; CAIRN_QUANT_TEXT_BYTES hold any.
+ * Errors: EINVAL.   Ownership: caller's buffer.   Threads: any.   Blocks: never. */
+#define CAIRN_QUANT_TEXT_BYTES 128
+CAIRN_API int cairn_quant_text(const struct cairn_quant *q, char *ret, size_t ret_bytes);
 
 #ifdef __cplusplus
 }

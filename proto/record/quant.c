@@ -227,13 +227,13 @@ ERR_PRINTF(2, 3) static void quant_say(struct quant_line *l, const char *format,
 {
     va_list args;
     va_start(args, format);
-    int more = vsnprintf(l->text + l->used, QUANT_TEXT_BYTES - l->used, format, args);
+    int more = vsnprintf(l->text + l->used, CAIRN_QUANT_TEXT_BYTES - l->used, format, args);
     va_end(args);
     l->used += more > 0 ? (size_t)more : 0;
-    l->used = l->used < QUANT_TEXT_BYTES ? l->used : QUANT_TEXT_BYTES - 1;
+    l->used = l->used < CAIRN_QUANT_TEXT_BYTES ? l->used : CAIRN_QUANT_TEXT_BYTES - 1;
 }
 
-void quant_text(const struct cairn_quant *q, char ret[QUANT_TEXT_BYTES])
+void quant_text(const struct cairn_quant *q, char ret[CAIRN_QUANT_TEXT_BYTES])
 {
     struct quant_line l = { .text = ret };
     ret[0] = '\0';

@@ -33,8 +33,7 @@ bool quant_bytes(const struct cairn_quant *q,
 uint64_t quant_total(const struct cairn_quant_bytes *bytes); /* of what quant_bytes gave */
 
 /* "Q4S in words along 0, blocks [32] with F16 scales, F32 scale": for people. */
-#define QUANT_TEXT_BYTES 128
-void quant_text(const struct cairn_quant *q, char ret[QUANT_TEXT_BYTES]);
+void quant_text(const struct cairn_quant *q, char ret[CAIRN_QUANT_TEXT_BYTES]);
 
 /* Two canonical schemes. */
 bool quant_equal(const struct cairn_quant *a, const struct cairn_quant *b);

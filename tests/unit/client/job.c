@@ -191,22 +191,44 @@ struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed
     return t;
 }
 
-void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes)
+struct tensor *box_add_raw(struct box *b, const struct cairn_entry *e, uint64_t bytes)
+{
+    struct tensor *t = box_add(b, e, 0);
+    free(t->data);
+    t->data = malloc(bytes);
+    t->bytes = bytes;
+    t->entry.bytes = bytes;
+    bytes_fill(t->data, bytes, e->dtype);
+    return t;
+}
+
+struct tensor *box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes)
 {
     static const struct cairn_quant scheme = { .value = CAIRN_Q8S,
                                                .store = CAIRN_QUANT_NATIVE,
                                                .mode = CAIRN_QUANT_SYMMETRIC,
                                                .global_dtype = CAIRN_F32 };
-    struct tensor *t = BOX_ADD(b, path, 0, 0, dtype, 1, &bytes, 0);
-    free(t->data);
-    if (dtype == CAIRN_QFLOAT) {
-        t->entry.quant = &scheme;
-        bytes += sizeof(float); /* its scale */
+    bool quant = dtype == CAIRN_QFLOAT;
+    const struct cairn_entry e = {
+        .path = path, .dtype = dtype, .rank = 1, .shape = &bytes, .quant = quant ? &scheme : NULL
+    };
+    return box_add_raw(b, &e, bytes + (quant ? sizeof(float) : 0)); /* its scale */
+}
+
+struct tensor *box_add_quant(struct box *b,
+                             const char *path,
+                             const struct cairn_quant *scheme,
+                             uint32_t rank,
+                             const uint64_t *shape)
+{
+    struct cairn_quant_bytes r = { 0 };
+    const struct cairn_entry e = {
+        .path = path, .dtype = CAIRN_QFLOAT, .rank = rank, .shape = shape, .quant = scheme
+    };
+    if (cairn_quant_lengths(scheme, rank, shape, &r) != 0) {
+        abort();
     }
-    t->data = malloc(bytes);
-    t->bytes = bytes;
-    t->entry.bytes = bytes;
-    bytes_fill(t->data, bytes, dtype);
+    return box_add_raw(b, &e, r.values + r.block_scales + r.global_scale);
 }
 
 void job_fill(struct job *j, uint64_t seed)
@@ -241,8 +263,8 @@ void job_like(struct job *j, const struct job *other)
         for (size_t i = 0; i < b->count; i++) {
             const struct cairn_entry *e = &b->tensors[i]->entry;
             if (cairn_dtype_bits(e->dtype) == 0) {
-                box_add_opaque(job_box(j, k), e->path, e->dtype, e->shape[0]);
-                memset(job_box(j, k)->tensors[i]->data, 0xee, b->tensors[i]->bytes);
+                struct tensor *t = box_add_raw(job_box(j, k), e, b->tensors[i]->bytes);
+                memset(t->data, 0xee, t->bytes);
                 continue;
             }
             (void)BOX_ADD(

@@ -72,8 +72,16 @@ struct tensor *box_add(struct box *b, const struct cairn_entry *e, uint64_t seed
                                    .rank = (dims),                                                 \
                                    .shape = (sizes) },                                             \
             (seed))
+/* One whose length does not follow from dtype and shape. */
+struct tensor *box_add_raw(struct box *b, const struct cairn_entry *e, uint64_t bytes);
 /* One of OPAQUE or QFLOAT, of so many bytes, to which a QFLOAT adds a scale. */
-void box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes);
+struct tensor *box_add_opaque(struct box *b, const char *path, uint32_t dtype, uint64_t bytes);
+/* A QFLOAT of this scheme, which must outlive the box. */
+struct tensor *box_add_quant(struct box *b,
+                             const char *path,
+                             const struct cairn_quant *scheme,
+                             uint32_t rank,
+                             const uint64_t *shape);
 void bytes_fill(uint8_t *to, uint64_t bytes, uint64_t seed);
 
 /* To the bit, whatever the type: NaNs, padding and all. */

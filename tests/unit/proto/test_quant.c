@@ -291,7 +291,7 @@ CASE(quant, equal_only_when_all_is)
 
 CASE(quant, as_text)
 {
-    char text[QUANT_TEXT_BYTES];
+    char text[CAIRN_QUANT_TEXT_BYTES];
     struct cairn_quant q = {
         Q4_WORDS,        .packed_dim = 1,   .global_dtype = CAIRN_F32, .block_dtype = CAIRN_F16,
         .block_rank = 2, .block = { 2, 32 }
