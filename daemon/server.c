@@ -123,6 +123,7 @@ static int srv_start_ops(struct server *s, struct err *err)
         .min_rate_bytes = conf->min_rate_bytes,
         .pool_bytes = conf->pool_bytes,
         .read_pool_bytes = conf->read_pool_bytes,
+        .arena_bytes = conf->arena_bytes,
         .metadata_bytes = conf->metadata_bytes,
         .allow_root_trainers = conf->allow_root_trainers,
         .read_group = conf->read_group,

@@ -44,6 +44,9 @@ int capture_new(struct cairn *c, struct capture *cap)
     }
     int rc = region_take(&c->regions, &cap->r->region, &c->err);
     if (rc == 0) {
+        rc = cl_part_from_arena(c, cap->r->region);
+    }
+    if (rc == 0) {
         rc = pack_init(cap);
     }
     if (rc < 0) {

@@ -11,6 +11,9 @@
 /* A daemon that dies of what it is asked for must not be asked for ever. */
 #define CALL_LOSSES 16
 
+/* Connections of the process have different numbers: an arena is known by its. */
+static atomic_uint_fast64_t call_connections;
+
 /* ---- losing a connection ---- */
 
 void cl_drop(struct cairn *c)
@@ -19,6 +22,10 @@ void cl_drop(struct cairn *c)
         (void)close(c->fd);
     }
     c->fd = -1;
+    if (c->in_fd >= 0) {
+        (void)close(c->in_fd);
+    }
+    c->in_fd = -1;
     c->pinned = NULL;
     c->unpin = false;
     stream_dropped(&c->stream);
@@ -78,7 +85,7 @@ static int call_frame(struct cairn *c, struct cl_answer *ret)
 {
     uint8_t prefix[FRAME_PREFIX_BYTES];
     struct frame *f = &ret->frame;
-    int rc = tp_recv(c->fd, prefix, sizeof prefix, &c->deadline, &c->err);
+    int rc = tp_recv_fd(c->fd, prefix, sizeof prefix, &c->in_fd, &c->deadline, &c->err);
     if (rc == 0) {
         rc = frame_decode(prefix, f, &c->err);
     }
@@ -278,7 +285,7 @@ int cl_connect(struct cairn *c)
         return rc;
     }
     c->last_request = 0;
-    c->connection++;
+    c->connection = atomic_fetch_add(&call_connections, 1) + 1;
     return call_greet(c);
 }
 

@@ -97,6 +97,7 @@ static struct cairn *handle_new(const char *socket_path, const char *run)
         return NULL;
     }
     c->fd = -1;
+    c->in_fd = -1;
     c->wake_fd = -1;
     c->holds = 1;
     c->timeout_ms = HANDLE_TIMEOUT_MS;
@@ -208,6 +209,7 @@ struct cairn *cairn_close(struct cairn *c)
     }
     found_free(&c->found);
     region_cache_fini(&c->regions);
+    cl_drop_leases(c);
     wire_buf_free(&c->out);
     bump_fini(&c->bump);
     free(c->in);

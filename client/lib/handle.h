@@ -16,6 +16,8 @@
 
 struct capture;
 
+#define HANDLE_LEASES 4u
+
 /* Labels of the boundaries that the last list has, in its order (find.c). */
 struct found {
     struct found_row {
@@ -36,7 +38,8 @@ struct cairn {
 
     /* The connection (call.c). */
     int fd;                   /* -1: none */
-    uint64_t connection;      /* which one this is, from 1 */
+    uint64_t connection;      /* which one this is, of all in the process, from 1 */
+    int in_fd;                /* the descriptor that came last and was not taken; -1: none */
     uint32_t last_request;    /* of this connection */
     bool lost;                /* the last failure was the connection's: asking again may help */
     int64_t backoff_ms;       /* before the next attempt to connect */
@@ -58,12 +61,14 @@ struct cairn {
     struct cairn_record *records;
     struct cairn_pending *pendings;
     struct region_cache regions;
-    bool closed;               /* its memory stays for slots that are open */
-    pthread_mutex_t slot_lock; /* slots may be done by any thread */
-    struct capture *capture;   /* under way; this and the next three: under slot_lock */
-    struct capture *draining;  /* given up, but slots of theirs are still open */
-    unsigned holds;            /* the owner's, until it is closed, and one for each of draining */
-    int wake_fd;               /* eventfd for the owner's loop; -1: nobody asked for it */
+    struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */
+    uint64_t arena_refused;              /* the connection on which the daemon lends none */
+    bool closed;                         /* its memory stays for slots that are open */
+    pthread_mutex_t slot_lock;           /* slots may be done by any thread */
+    struct capture *capture;             /* under way; this and the next three: under slot_lock */
+    struct capture *draining;            /* given up, but slots of theirs are still open */
+    unsigned holds; /* the owner's, until it is closed, and one for each of draining */
+    int wake_fd;    /* eventfd for the owner's loop; -1: nobody asked for it */
     uint32_t capture_count;
 
     struct cairn *next; /* every handle of the process, for fork */
@@ -101,6 +106,19 @@ static inline int cl_shown(struct slice path)
 
 /* The loop that waits for the handle's descriptor has something to do. Under slot_lock. */
 void cl_wake(struct cairn *c);
+
+/* ---- arena.c ---- */
+
+/* Between two saves: give back arenas that no region needs any more, and have the free regions
+ * backed by new ones. Only on a connection that is there and idle; tells nothing: without arenas
+ * payload travels on the socket. */
+void cl_tend_arenas(struct cairn *c);
+/* The arena of this connection that has the first `bytes` of the region; 0: none. */
+uint32_t cl_arena_of(const struct cairn *c, const struct region *r, uint64_t bytes);
+/* Before a region is written to: an arena of a connection that was lost may still be read by the
+ * daemon, for a save that nobody knows the end of. Errors: ENOMEM. */
+int cl_part_from_arena(struct cairn *c, struct region *r);
+void cl_drop_leases(struct cairn *c);
 
 /* ---- find.c ---- */
 void found_free(struct found *f);

@@ -2,6 +2,7 @@
 #include "lib/region.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +14,25 @@
 #define REGION_MOST_BYTES (UINT64_C(1) << 40)
 #define REGION_LEAST_BYTES (UINT64_C(1) << 30)
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+void lease_put(struct lease *lease)
+{
+    if (lease != NULL && atomic_fetch_sub(&lease->holds, 1) == 1) {
+        free(lease);
+    }
+}
+
+/* A forked child has no use for a copy, and huge pages make the first touch cheap. Neither is
+ * needed to be right. */
+static void region_advise(const struct region *r)
+{
+    (void)madvise(r->base, r->reserved_bytes, MADV_DONTFORK);
+    (void)madvise(r->base, r->reserved_bytes, MADV_HUGEPAGE);
+}
+
 /* Address space costs nothing until it is written to, but a limit may be set on it: take less then.
  */
 static int region_reserve(struct region *r, struct err *err)
@@ -23,10 +43,7 @@ static int region_reserve(struct region *r, struct err *err)
         if (base != MAP_FAILED) {
             r->base = base;
             r->reserved_bytes = bytes;
-            /* A forked child has no use for a copy, and huge pages make the first touch cheap.
-             * Neither is needed to be right. */
-            (void)madvise(base, bytes, MADV_DONTFORK);
-            (void)madvise(base, bytes, MADV_HUGEPAGE);
+            region_advise(r);
             return 0;
         }
     }
@@ -49,20 +66,102 @@ int region_new(struct region **ret, struct err *err)
     return 0;
 }
 
+/* ---- touching ---- */
+
+static void *region_toucher(void *arg)
+{
+    struct region *r = arg;
+    for (uint64_t at = 0; at < r->touch_bytes && !atomic_load(&r->stop); at += REGION_STEP_BYTES) {
+        uint64_t left = r->touch_bytes - at;
+        uint64_t bytes = left < REGION_STEP_BYTES ? left : REGION_STEP_BYTES;
+        if (madvise(r->base + at, bytes, MADV_POPULATE_WRITE) < 0 && errno != EINTR) {
+            break; /* an older kernel, or no memory: who writes there will see */
+        }
+    }
+    return NULL;
+}
+
+/* No signal handler of the program may run on a thread that it knows nothing of. */
+void region_touch(struct region *r, uint64_t bytes)
+{
+    sigset_t all;
+    sigset_t before;
+    if (r->touching || r->owner != getpid()) {
+        return;
+    }
+    r->touch_bytes = bytes < r->ready_bytes ? bytes : r->ready_bytes;
+    atomic_store(&r->stop, false);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    r->touching = pthread_create(&r->toucher, NULL, region_toucher, r) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void region_stop_touching(struct region *r)
+{
+    if (r->touching) {
+        atomic_store(&r->stop, true);
+        (void)pthread_join(r->toucher, NULL);
+        r->touching = false;
+    }
+}
+
+/* In a forked child the range is not ours, and may be somebody else's by now; and no thread is. */
 struct region *region_free(struct region *r)
 {
     if (r != NULL) {
-        /* In a forked child the range is not ours, and may be somebody else's by now. */
         if (r->owner == getpid()) {
+            region_stop_touching(r);
             (void)munmap(r->base, r->reserved_bytes);
         }
+        lease_put(r->lease);
         free(r);
     }
     return NULL;
 }
 
+/* ---- shared and private ---- */
+
+int region_unshare(struct region *r, struct err *err)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    uint64_t bytes = r->ready_bytes;
+    region_stop_touching(r);
+    if (bytes > 0 && mmap(r->base, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+        return err_errno(err, errno, "memory for a record");
+    }
+    lease_put(r->lease);
+    r->lease = NULL;
+    r->shared_bytes = 0;
+    r->ready_bytes = 0;
+    region_advise(r);
+    return 0;
+}
+
+int region_share(struct region *r, int fd, uint64_t bytes, struct lease *lease, struct err *err)
+{
+    if (bytes > r->reserved_bytes) {
+        return err_set(
+            err, -CAIRN_ENOMEM, "an arena is larger than the address space for a record");
+    }
+    int rc = region_unshare(r, err);
+    if (rc < 0) {
+        return rc;
+    }
+    int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(r->base, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) == MAP_FAILED) {
+        return err_errno(err, errno, "map an arena");
+    }
+    r->ready_bytes = bytes;
+    r->shared_bytes = bytes;
+    r->lease = lease;
+    region_advise(r);
+    return 0;
+}
+
 int region_ready(struct region *r, uint64_t bytes, struct err *err)
 {
+    r->used_bytes = bytes > r->used_bytes ? bytes : r->used_bytes;
     if (bytes <= r->ready_bytes) {
         return 0;
     }

@@ -25,6 +25,9 @@ static int save_enter(struct cairn *c,
     if (rc == 0) {
         rc = pending_tell(c);
     }
+    if (rc == 0) {
+        cl_tend_arenas(c);
+    }
     return rc < 0 ? rc : upload_prepare(c, *r, a, ret_sent);
 }
 
@@ -48,6 +51,7 @@ int cairn_save(struct cairn *c,
         ret->warnings = u.warnings;
     }
     *r = cairn_record_free(*r);
+    cl_tend_arenas(c); /* now, rather than while a trainer waits for its next capture */
     return 0;
 }
 

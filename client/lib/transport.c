@@ -194,13 +194,50 @@ int tp_send(int fd, struct iovec *iov, size_t count, struct deadline *d, struct 
     return rc;
 }
 
-/* recv has no room for control messages, so the kernel closes every descriptor that comes along. */
+/* The one that came along, in place of the one before. There is room for no more: the kernel closes
+ * the others. */
+static void tp_take_fd(struct msghdr *msg, int *ret_fd)
+{
+    struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+    if (h != NULL && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof *ret_fd)) {
+        if (*ret_fd >= 0) {
+            (void)close(*ret_fd);
+        }
+        memcpy(ret_fd, CMSG_DATA(h), sizeof *ret_fd);
+        *ret_fd = tp_no_standard(*ret_fd);
+    }
+}
+
+/* Without room for control messages the kernel closes every descriptor that comes along. */
+static ssize_t tp_recv_some(int fd, void *dst, size_t bytes, int *ret_fd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec iov = { .iov_base = dst, .iov_len = bytes };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+    if (ret_fd == NULL) {
+        return recv(fd, dst, bytes, 0);
+    }
+    msg.msg_control = control;
+    msg.msg_controllen = sizeof control;
+    ssize_t got = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+    if (got > 0) {
+        tp_take_fd(&msg, ret_fd);
+    }
+    return got;
+}
+
 int tp_recv(int fd, void *dst, size_t bytes, struct deadline *d, struct err *err)
+{
+    return tp_recv_fd(fd, dst, bytes, NULL, d, err);
+}
+
+int tp_recv_fd(int fd, void *dst, size_t bytes, int *ret_fd, struct deadline *d, struct err *err)
 {
     char *at = dst;
     int rc = 0;
     while (rc == 0 && bytes > 0) {
-        ssize_t got = recv(fd, at, bytes, 0);
+        ssize_t got = tp_recv_some(fd, at, bytes, ret_fd);
         if (got > 0) {
             deadline_progress(d);
             at += got;

@@ -36,6 +36,9 @@ int tp_send(int fd, struct iovec *iov, size_t count, struct deadline *d, struct 
 /* Receive exactly so many bytes; descriptors that come along are closed. Errors: ECONN, ETIMEDOUT.
  */
 int tp_recv(int fd, void *dst, size_t bytes, struct deadline *d, struct err *err);
+/* The same; the descriptor that comes along (close-on-exec) is in *ret_fd, which was -1, or holds
+ * what came before and is then closed. Also after a failure. */
+int tp_recv_fd(int fd, void *dst, size_t bytes, int *ret_fd, struct deadline *d, struct err *err);
 /* Is there something to read (or an end), now? */
 bool tp_readable(int fd);
 /* Wait until there is; false: the deadline passed. */

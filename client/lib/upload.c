@@ -1,6 +1,7 @@
 /* upload.c: one captured record on its way to the daemon.
  *
- * Happy path: BEGIN, BEGUN(RECEIVING), CHUNKS, ENTRIES, DATA, SEAL, COMMITTED. BEGIN carries save
+ * Happy path: BEGIN, BEGUN(RECEIVING), CHUNKS, ENTRIES, DATA, SEAL, COMMITTED. Without DATA when
+ * the payload lies in an arena: the daemon takes it from there. BEGIN carries save
  * id and root, so asking again after a lost connection never makes a second boundary: the answer is
  * SEALED or COMMITTED when the daemon has it already, RECEIVING when it must be sent again. */
 #include "lib/upload.h"
@@ -81,19 +82,25 @@ int upload_prepare(struct cairn *c,
 
 #define UPLOAD_CHUNKS_PER_FRAME 256u /* on the stack; the limit is LIMIT_CHUNKS_PER_PAGE */
 
+/* With an arena, where they lie goes along. */
 static int upload_chunks(struct cairn *c, const struct upload *u)
 {
     struct layout *l = u->record->layout;
     uint32_t count = layout_chunk_count(l);
     struct chunk chunks[UPLOAD_CHUNKS_PER_FRAME];
+    uint64_t offsets[UPLOAD_CHUNKS_PER_FRAME];
     int rc = 0;
     for (uint32_t first = 0; rc == 0 && first < count; first += UPLOAD_CHUNKS_PER_FRAME) {
         uint32_t n =
             count - first < UPLOAD_CHUNKS_PER_FRAME ? count - first : UPLOAD_CHUNKS_PER_FRAME;
         for (uint32_t i = 0; i < n; i++) {
             chunks[i] = layout_chunk_at(l, first + i)->chunk;
+            offsets[i] = layout_chunk_at(l, first + i)->region_offset;
         }
-        union wire_msg msg = { .chunks = { .first = first, .chunks = chunks, .count = n } };
+        union wire_msg msg = { .chunks = { .first = first,
+                                           .chunks = chunks,
+                                           .count = n,
+                                           .offsets = u->arena == 0 ? NULL : offsets } };
         rc = cl_send(c, WIRE_CHUNKS, u->request, &msg);
     }
     return rc;
@@ -184,7 +191,7 @@ static int upload_stream(struct cairn *c, const struct upload *u)
     for (uint32_t i = 0; rc == 0 && i < r->boundary.component_count; i++) {
         rc = upload_entries(c, u, &r->infos[i]);
     }
-    if (rc == 0) {
+    if (rc == 0 && u->arena == 0) {
         rc = upload_data(c, u);
     }
     return rc < 0 ? rc : upload_seal(c, u);
@@ -252,16 +259,25 @@ static int upload_begun(struct cairn *c, struct upload *u, const struct wire_beg
     }
 }
 
+static uint32_t upload_arena(const struct cairn *c, const struct cairn_record *r)
+{
+    return layout_chunk_count(r->layout) == 0
+               ? 0
+               : cl_arena_of(c, r->region, layout_region_bytes(r->layout));
+}
+
 int upload_attempt(struct cairn *c, struct upload *u)
 {
     struct cl_answer a;
-    union wire_msg begin = { .begin = { .run = slice_str(c->run),
-                                        .boundary = u->record->boundary } };
     u->committed = false;
     int rc = cl_ready(c);
     if (rc < 0) {
         return rc;
     }
+    u->arena = upload_arena(c, u->record);
+    union wire_msg begin = {
+        .begin = { .run = slice_str(c->run), .boundary = u->record->boundary, .arena = u->arena }
+    };
     u->request = cl_next_request(c);
     rc = cl_send(c, WIRE_BEGIN, u->request, &begin);
     if (rc == 0) {

@@ -9,6 +9,7 @@ enum upload_until { UPLOAD_SEALED, UPLOAD_COMMITTED };
 struct upload {
     struct cairn_record *record; /* what is sent */
     enum upload_until until;
+    uint32_t arena;           /* where its payload lies; 0: it goes as DATA */
     uint32_t request;         /* of the BEGIN on the connection under way */
     bool committed;           /* and `boundary` says as what */
     struct boundary boundary; /* its pointers live until the next receive */

@@ -381,7 +381,7 @@ void conn_fail(struct conn *conn, uint32_t request, const struct err *err)
         conn_end(conn, false, "%s", err->msg);
         return;
     }
-    conn_queue(conn, head, NULL, NULL, NULL);
+    conn_queue(conn, &(struct conn_out){ .head = head, .fd = -1 });
     if (conn_is_over(conn)) {
         return; /* no memory even for that */
     }

@@ -54,6 +54,10 @@ struct conn_limits {
 
 /* Queue a frame. Encoding failures (no memory) close the connection. */
 void conn_send(struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg);
+/* Queue a frame whose first byte comes with a descriptor, which stays the caller's. No descriptor
+ * left for the copy closes the connection, like any other encoding failure. */
+void conn_send_fd(
+    struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg, int fd);
 /* Queue DATA with buf->bytes of payload; buf is given back when it has been sent (or dropped), and
  * then `sent(arg)` is called if the connection still lives. */
 void conn_send_data(struct conn *conn,

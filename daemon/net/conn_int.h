@@ -38,6 +38,7 @@ struct conn_out { /* one queued frame */
     struct wire_buf head; /* prefix and message */
     size_t at;            /* bytes of head and payload that are sent */
     struct buf *buf;      /* NULL: no payload */
+    int fd;               /* goes with the first byte; -1: none */
     void (*sent)(void *arg);
     void *arg;
 };
@@ -122,9 +123,8 @@ void conn_flush(struct conn *c);
 uint64_t conn_patience_ms(const struct conn_limits *limits);
 /* Is so much in the queue that nothing may come to it but what is on its way already? */
 bool conn_is_full(const struct conn *c);
-/* Takes head and buf; a closed connection gives them back at once. */
-void conn_queue(
-    struct conn *c, struct wire_buf head, struct buf *buf, void (*sent)(void *arg), void *arg);
+/* Takes *what (head, buf, fd, sent, arg); a closed connection gives them back at once. */
+void conn_queue(struct conn *c, const struct conn_out *what);
 void conn_out_free_all(struct conn *c);
 int conn_error_encode(uint32_t request, const struct err *err, bool closing, struct wire_buf *ret);
 

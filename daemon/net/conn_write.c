@@ -4,10 +4,12 @@
  * many at once as the socket takes. So callers are never called back, and small answers share a
  * system call. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "net/conn_int.h"
@@ -30,6 +32,9 @@ static void conn_out_free(struct conn_out *out)
 {
     wire_buf_free(&out->head);
     buf_give(out->buf);
+    if (out->fd >= 0) {
+        (void)close(out->fd);
+    }
     free(out);
 }
 
@@ -94,17 +99,25 @@ static void conn_output_clock(struct conn *c)
     conn_set_timer(c);
 }
 
-void conn_queue(
-    struct conn *c, struct wire_buf head, struct buf *buf, void (*sent)(void *arg), void *arg)
+void conn_queue(struct conn *c, const struct conn_out *what)
 {
-    struct conn_out *out = conn_is_over(c) ? NULL : calloc(1, sizeof *out);
-    if (out == NULL) {
+    struct conn_out *out = malloc(sizeof *out);
+    if (out != NULL) {
+        *out = *what;
+    }
+    if (out == NULL || conn_is_over(c)) {
+        struct wire_buf head = what->head;
         wire_buf_free(&head);
-        buf_give(buf);
+        buf_give(what->buf);
+        if (what->fd >= 0) {
+            (void)close(what->fd);
+        }
+        free(out);
         conn_end(c, false, "no memory for an answer"); /* nothing, when it is closing anyway */
         return;
     }
-    *out = (struct conn_out){ .head = head, .buf = buf, .sent = sent, .arg = arg };
+    out->next = NULL;
+    out->at = 0;
     bool first = c->out == NULL;
     *c->out_end = out;
     c->out_end = &out->next;
@@ -115,19 +128,41 @@ void conn_queue(
     conn_watch(c);
 }
 
-void conn_send(struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg)
+static void conn_send_with(
+    struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg, int fd)
 {
-    struct wire_buf head = { 0 };
+    struct conn_out out = { .fd = fd };
     struct err err = { 0 };
-    if (conn_is_over(conn)) {
-        return;
-    }
-    if (wire_encode(type, request, msg, 0, &head, &err) < 0) {
-        wire_buf_free(&head);
+    if (wire_encode(type, request, msg, 0, &out.head, &err) < 0) {
+        wire_buf_free(&out.head);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
         conn_end(conn, false, "cannot encode an answer: %s", err.msg);
         return;
     }
-    conn_queue(conn, head, NULL, NULL, NULL);
+    conn_queue(conn, &out);
+}
+
+void conn_send(struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg)
+{
+    if (!conn_is_over(conn)) {
+        conn_send_with(conn, type, request, msg, -1);
+    }
+}
+
+void conn_send_fd(
+    struct conn *conn, enum wire_type type, uint32_t request, const union wire_msg *msg, int fd)
+{
+    if (conn_is_over(conn)) {
+        return;
+    }
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) {
+        conn_end(conn, false, "no descriptor for an answer");
+        return;
+    }
+    conn_send_with(conn, type, request, msg, copy);
 }
 
 void conn_send_data(struct conn *conn,
@@ -137,20 +172,20 @@ void conn_send_data(struct conn *conn,
                     void (*sent)(void *arg),
                     void *arg)
 {
-    struct wire_buf head = { 0 };
+    struct conn_out out = { .buf = buf, .fd = -1, .sent = sent, .arg = arg };
     struct err err = { 0 };
     union wire_msg msg = { .data = { .chunk = chunk } };
     if (conn_is_over(conn)) {
         buf_give(buf);
         return;
     }
-    if (wire_encode(WIRE_DATA, request, &msg, buf->bytes, &head, &err) < 0) {
-        wire_buf_free(&head);
+    if (wire_encode(WIRE_DATA, request, &msg, buf->bytes, &out.head, &err) < 0) {
+        wire_buf_free(&out.head);
         buf_give(buf);
         conn_end(conn, false, "cannot encode DATA: %s", err.msg);
         return;
     }
-    conn_queue(conn, head, buf, sent, arg);
+    conn_queue(conn, &out);
 }
 
 int conn_error_encode(uint32_t request, const struct err *err, bool closing, struct wire_buf *ret)
@@ -171,25 +206,29 @@ int conn_error_encode(uint32_t request, const struct err *err, bool closing, str
 
 void conn_refuse(struct conn *conn, uint32_t request, const struct err *err)
 {
-    struct wire_buf head = { 0 };
+    struct conn_out out = { .fd = -1 };
     if (conn_is_over(conn)) {
         return;
     }
-    if (conn_error_encode(request, err, false, &head) < 0) {
+    if (conn_error_encode(request, err, false, &out.head) < 0) {
         conn_end(conn, false, "no memory for an answer");
         return;
     }
-    conn_queue(conn, head, NULL, NULL, NULL);
+    conn_queue(conn, &out);
 }
 
 /* ---- the socket ---- */
 
-/* What is left of the first frames, as many as fit. */
+/* What is left of the first frames, as many as fit. One that brings a descriptor begins anew: the
+ * descriptor goes with its first byte. */
 static size_t conn_gather(const struct conn *c, struct iovec iov[CONN_IOV])
 {
     size_t count = 0;
     for (const struct conn_out *out = c->out; out != NULL && count + 2 <= CONN_IOV;
          out = out->next) {
+        if (out != c->out && out->fd >= 0) {
+            break;
+        }
         if (out->at < out->head.bytes) {
             iov[count++] = (struct iovec){ out->head.data + out->at, out->head.bytes - out->at };
         }
@@ -230,14 +269,33 @@ static void conn_sent(struct conn *c, size_t bytes)
     }
 }
 
+static void conn_attach(struct msghdr *msg, char *control, size_t bytes, int fd)
+{
+    msg->msg_control = control;
+    msg->msg_controllen = bytes;
+    struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+    *h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof fd),
+                           .cmsg_level = SOL_SOCKET,
+                           .cmsg_type = SCM_RIGHTS };
+    memcpy(CMSG_DATA(h), &fd, sizeof fd);
+}
+
 static ssize_t conn_send_some(struct conn *c)
 {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
     struct iovec iov[CONN_IOV];
     struct msghdr msg = { .msg_iov = iov, .msg_iovlen = conn_gather(c, iov) };
     ssize_t sent = 0;
+    if (c->out->fd >= 0) {
+        conn_attach(&msg, control, sizeof control, c->out->fd);
+    }
     do {
         sent = sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
+    if (sent > 0 && c->out->fd >= 0) {
+        (void)close(c->out->fd);
+        c->out->fd = -1;
+    }
     if (sent < 0 && errno != EAGAIN) {
         conn_end(c,
                  false,

@@ -2,6 +2,7 @@
  *
  *   session   one connection's view: at most one upload, one pinned load, one query at a time
  *   run       an open run: its writer, its uploads in the order of their BEGIN, who waits for it
+ *   lent      an arena that a session has; outlives it while an upload reads it
  *   upload    a part under way; outlives its session once it is sealed
  *   load      a pinned boundary and its stream
  *   query     anything that is asked, worked out on a thread, and answered
@@ -12,6 +13,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+#include "arena/arena.h"
 #include "base/log.h"
 #include "internal/container.h"
 #include "internal/fault.h"
@@ -19,6 +21,7 @@
 #include "record/digest.h"
 
 struct session;
+struct lent;
 struct upload;
 struct load;
 struct run;
@@ -38,6 +41,8 @@ struct ops {
     struct run *runs;    /* the open ones, newest use first */
     struct session *sessions;
     unsigned run_count;
+    struct arena_user *arena_users;
+    uint64_t arena_bytes; /* lent */
     uint64_t start_ms, committed_count, failed_count, upload_count;
     unsigned query_count, load_count; /* under way */
     uv_timer_t beat;                  /* while questions are under way that say how far they are */
@@ -120,6 +125,27 @@ int run_drop(struct run *run,
              struct err *err);
 void run_close_all(struct ops *ops);
 
+/* ---- arenas (arena.c) ---- */
+struct arena_user { /* of one uid, in all its sessions */
+    uint32_t uid;
+    unsigned arenas;
+    uint64_t bytes;
+    struct arena_user *next;
+};
+struct lent {
+    struct ops *ops;
+    struct arena_user *user;
+    struct arena *arena;
+    uint32_t id; /* on its connection */
+    unsigned holds;
+    bool mapped; /* by the trainer, and locked since */
+    struct lent *next;
+};
+/* Hold an arena of this session for an upload. NULL: EINVAL, there is none, or not yet. */
+struct lent *arena_hold(struct session *s, uint32_t id, struct err *err);
+void arena_put(struct lent *lent); /* NULL is allowed */
+void arena_put_all(struct session *s);
+
 /* ---- sessions (session.c) ---- */
 struct session {
     struct ops *ops;
@@ -131,6 +157,8 @@ struct session {
     bool ignoring; /* frames of a refused upload are still coming */
     uint32_t ignored_request;
     struct buf_user write_user, read_user;
+    struct lent *arenas; /* newest first */
+    uint32_t last_arena;
     struct query *queries; /* under way */
     unsigned busy;         /* those, and what else needs the session */
     struct session *next, **prev;
@@ -149,9 +177,9 @@ struct frame_in {
     struct buf *buf;
 };
 typedef void op_fn(struct session *s, const struct frame_in *in);
-op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_begin, op_chunks, op_entries,
-    op_data, op_seal, op_abort, op_find, op_describe, op_manifest, op_chunk_list, op_close, op_load,
-    op_release, op_verify, op_status;
+op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open, op_arena_mapped,
+    op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort, op_find,
+    op_describe, op_manifest, op_chunk_list, op_close, op_load, op_release, op_verify, op_status;
 
 /* ---- uploads (upload*.c) ---- */
 enum upload_state {
@@ -178,11 +206,13 @@ struct upload {
     struct st_manifest *manifest;
     struct st_save *save;
     struct row_save known;
+    struct lent *arena;      /* in which its chunks lie; NULL: they come as DATA */
+    uint64_t *chunk_offsets; /* of each in the arena; NULL without one */
     uint32_t next_chunk, digested_chunks;
-    unsigned jobs;
-    atomic_bool cancelled; /* tells jobs on other threads to skip */
-    bool paused;           /* its connection is not read until BEGUN */
-    uint64_t seal_ticket;  /* SEAL has come: goes on without its session */
+    unsigned jobs, writing; /* writing: chunks among them that are not on the disk yet */
+    atomic_bool cancelled;  /* tells jobs on other threads to skip */
+    bool paused;            /* its connection is not read until BEGUN */
+    uint64_t seal_ticket;   /* SEAL has come: goes on without its session */
     struct wire_seal seal;
     uint64_t begin_ms;
     /* upload_clock.c */
@@ -221,6 +251,8 @@ void upload_try_commit(struct upload *u);
 void upload_free(struct upload *u);
 /* What memory knows of a save id; NONE: ask the store. */
 enum save_state upload_find(const struct run *run, const uint8_t save_id[16], uint32_t rank);
+/* Without DATA: its chunks lie in its arena, and are written a few at a time. */
+void upload_pump(struct upload *u);
 enum conn_payload upload_payload(struct session *s,
                                  const struct frame *f,
                                  struct slice message,

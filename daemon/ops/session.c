@@ -15,6 +15,9 @@ static const struct {
     [WIRE_RUN_OPEN] = { op_run_open, false, false },
     [WIRE_RUN_LIST] = { op_run_list, false, false },
     [WIRE_RUN_DROP] = { op_run_drop, false, false },
+    [WIRE_ARENA_OPEN] = { op_arena_open, false, false },
+    [WIRE_ARENA_MAPPED] = { op_arena_mapped, false, false },
+    [WIRE_ARENA_CLOSE] = { op_arena_close, false, false },
     [WIRE_BEGIN] = { op_begin, false, false },
     [WIRE_CHUNKS] = { op_chunks, false, true },
     [WIRE_ENTRIES] = { op_entries, false, true },
@@ -109,6 +112,7 @@ static void session_closed(void *session, const char *reason)
     if (s->load != NULL) {
         load_release(s->load);
     }
+    arena_put_all(s);
     buf_user_gone(s->ops->write_bufs, &s->write_user);
     buf_user_gone(s->ops->read_bufs, &s->read_user);
     session_maybe_free(s);

@@ -56,6 +56,8 @@ void upload_free(struct upload *u)
         u->session = NULL;
     }
     u->manifest = st_manifest_free(u->manifest);
+    arena_put(u->arena);
+    free(u->chunk_offsets);
     bump_fini(&u->bump);
     if (run != NULL) {
         upload_unlink(u);

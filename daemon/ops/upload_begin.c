@@ -227,10 +227,24 @@ static int upload_keep_boundary(struct upload *u, const struct boundary *b)
     return u->boundary.labels == NULL ? -CAIRN_ENOMEM : 0;
 }
 
+/* Its chunks lie in an arena of this session, if it says so. */
+static int upload_take_arena(struct upload *u, uint32_t arena, struct err *err)
+{
+    if (arena == 0) {
+        return 0;
+    }
+    u->chunk_offsets = calloc(u->boundary.chunk_count + (size_t)1, sizeof *u->chunk_offsets);
+    if (u->chunk_offsets == NULL) {
+        return err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
+    }
+    u->arena = arena_hold(u->session, arena, err);
+    return u->arena == NULL ? err->code : 0;
+}
+
 static struct upload *upload_new(struct session *s,
                                  uint32_t request,
                                  const struct run_name *name,
-                                 const struct boundary *b,
+                                 const struct wire_begin *begin,
                                  struct err *err)
 {
     struct upload *u = calloc(1, sizeof *u);
@@ -244,8 +258,16 @@ static struct upload *upload_new(struct session *s,
     u->peer = s->peer;
     u->name = *name;
     bump_init(&u->bump, LIMIT_LABELS * 512 + COMPONENT_NR * 512 + 4096);
-    if (upload_keep_boundary(u, b) < 0 || st_manifest_new(&u->boundary, &u->manifest, err) < 0) {
-        (void)err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
+    int rc = upload_keep_boundary(u, &begin->boundary);
+    if (rc < 0 || st_manifest_new(&u->boundary, &u->manifest, err) < 0) {
+        rc = err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
+    }
+    if (rc == 0) {
+        rc = upload_take_arena(u, begin->arena, err);
+    }
+    if (rc < 0) {
+        u->manifest = st_manifest_free(u->manifest);
+        free(u->chunk_offsets);
         bump_fini(&u->bump);
         free(u);
         return NULL;
@@ -274,7 +296,7 @@ void op_begin(struct session *s, const struct frame_in *in)
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
     } else if (access_check(s, begin->run, ACCESS_WRITE, &name, &err) == 0 &&
                rules_begin(&begin->boundary, &err) == 0) {
-        s->upload = upload_new(s, request, &name, &begin->boundary, &err);
+        s->upload = upload_new(s, request, &name, begin, &err);
     }
     if (s->upload == NULL) {
         s->ignoring = true;

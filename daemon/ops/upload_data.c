@@ -1,18 +1,28 @@
 /* upload_data.c: what streams into an upload: chunk descriptors, manifest pages, payload.
  *
- * A chunk is received into a buffer of the pool, written by the run's writer, then digested by the
- * helper behind it, and only then given back: what is stored is what was hashed. */
+ * A chunk is received into a buffer of the pool, or lies in the client's arena. It is written by
+ * the run's writer, then digested by the helper behind it, and only then given back: what is stored
+ * is what was hashed. In an arena its bytes may change between the two; that is damage, and
+ * refused.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "internal/ckd.h"
 #include "ops/ops_int.h"
+
+/* Chunks of an arena that the writer has before it: enough that the disk never waits for the loop.
+ */
+enum { UPLOAD_WRITING = 4 };
 
 struct chunk_job {
     struct job job;
     struct upload *upload;
-    struct buf *buf;
-    uint32_t index;
+    struct buf *buf; /* NULL: it lies in the arena */
+    const uint8_t *data;
+    uint32_t index, bytes;
     struct digest digest;
+    bool padded; /* with zeros, to whole pages */
     int rc;
     struct err err;
 };
@@ -37,13 +47,41 @@ void upload_refuse(struct upload *u, struct err *err)
     upload_fail(u, err);
 }
 
+/* Where the chunks lie, each on a page: the manifest has checked their numbers. */
+static int upload_take_offsets(struct upload *u, const struct wire_chunks *c, struct err *err)
+{
+    if ((c->offsets != NULL) != (u->arena != NULL)) {
+        return err_set(err,
+                       -CAIRN_EPROTO,
+                       "CHUNKS %s offsets in a save %s an arena",
+                       c->offsets != NULL ? "with" : "without",
+                       u->arena != NULL ? "from" : "without");
+    }
+    for (uint32_t i = 0; c->offsets != NULL && i < c->count; i++) {
+        uint64_t padded = round_up_u64(c->chunks[i].bytes, LIMIT_PAGE_BYTES);
+        uint64_t room = arena_bytes(u->arena->arena);
+        if (c->offsets[i] % LIMIT_PAGE_BYTES != 0 || c->offsets[i] > room ||
+            padded > room - c->offsets[i]) {
+            return err_set(err,
+                           -CAIRN_EPROTO,
+                           "CHUNKS: chunk %" PRIu32 " at %" PRIu64
+                           " is not on a page inside of its arena of %" PRIu64 " bytes",
+                           c->first + i,
+                           c->offsets[i],
+                           room);
+        }
+        u->chunk_offsets[c->first + i] = c->offsets[i];
+    }
+    return 0;
+}
+
 void op_chunks(struct session *s, const struct frame_in *in)
 {
     const struct wire_chunks *c = &in->msg->chunks;
     struct upload *u = upload_of(s, in, "CHUNKS");
     struct err err = { 0 };
     if (u != NULL && (st_manifest_chunks(u->manifest, c->first, c->chunks, c->count, &err) < 0 ||
-                      upload_check_staged(u, &err) < 0)) {
+                      upload_take_offsets(u, c, &err) < 0 || upload_check_staged(u, &err) < 0)) {
         upload_refuse(u, &err);
     }
 }
@@ -58,11 +96,24 @@ void op_entries(struct session *s, const struct frame_in *in)
     }
 }
 
+/* A buffer's padding is ours. */
+static bool chunk_is_padded(const struct chunk_job *c)
+{
+    uint64_t end = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
+    for (uint64_t i = c->bytes; c->buf == NULL && i < end; i++) {
+        if (c->data[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void chunk_digest_work(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
     if (!atomic_load(&c->upload->cancelled)) {
-        c->digest = digest_bytes(c->buf->data, c->buf->bytes);
+        c->digest = digest_bytes(c->data, c->bytes);
+        c->padded = chunk_is_padded(c);
     }
 }
 
@@ -72,7 +123,9 @@ static void chunk_digest_done(struct job *job)
     struct upload *u = c->upload;
     struct err err = { 0 };
     const struct chunk *chunk = st_manifest_chunk(u->manifest, c->index);
-    bool equal = digest_equal(&c->digest, &chunk->digest);
+    bool equal = c->padded && digest_equal(&c->digest, &chunk->digest);
+    const char *why = c->buf == NULL ? "it was changed in the arena after its capture"
+                                     : "it was damaged on its way";
     uint32_t component = chunk->component;
     buf_give(c->buf);
     uint32_t index = c->index;
@@ -86,10 +139,10 @@ static void chunk_digest_done(struct job *job)
     if (!equal) {
         (void)err_set(&err,
                       -CAIRN_ECORRUPT,
-                      "chunk %" PRIu32 " (%s) does not match its digest: it was "
-                      "damaged on its way, save again",
+                      "chunk %" PRIu32 " (%s) does not match its digest: %s, save again",
                       index,
-                      component_name(component));
+                      component_name(component),
+                      why);
         (void)err_at(&err, component, NULL, 0);
         upload_refuse(u, &err);
         return;
@@ -101,8 +154,19 @@ static void chunk_digest_done(struct job *job)
 static void chunk_write_work(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
-    if (!atomic_load(&c->upload->cancelled)) {
-        c->rc = st_save_write(c->upload->save, c->index, c->buf->data, c->buf->bytes, &c->err);
+    struct upload *u = c->upload;
+    if (atomic_load(&u->cancelled)) {
+        return;
+    }
+    if (c->buf != NULL) {
+        uint64_t end = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
+        memset(c->buf->data + c->bytes, 0, end - c->bytes);
+    } else {
+        uint64_t bytes = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
+        c->rc = arena_check(u->arena->arena, u->chunk_offsets[c->index], bytes, &c->err);
+    }
+    if (c->rc == 0) {
+        c->rc = st_save_write(u->save, c->index, c->data, c->bytes, &c->err);
     }
 }
 
@@ -110,6 +174,7 @@ static void chunk_write_done(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
     struct upload *u = c->upload;
+    u->writing--;
     if (c->rc < 0 && u->state != UPLOAD_FAILED) {
         upload_fail(u, &c->err); /* the store has named the run */
     }
@@ -122,6 +187,38 @@ static void chunk_write_done(struct job *job)
     }
     c->job = (struct job){ .work = chunk_digest_work, .done = chunk_digest_done };
     pool_submit(u->run->digester, &c->job);
+    upload_pump(u);
+}
+
+/* The next chunk, received or in the arena. False: no memory. */
+static bool chunk_submit(struct upload *u, struct buf *buf)
+{
+    struct chunk_job *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return false;
+    }
+    c->job = (struct job){ .work = chunk_write_work, .done = chunk_write_done };
+    c->upload = u;
+    c->buf = buf;
+    c->index = u->next_chunk++;
+    c->bytes = st_manifest_chunk(u->manifest, c->index)->bytes;
+    c->data = buf != NULL ? buf->data : arena_at(u->arena->arena, u->chunk_offsets[c->index]);
+    u->jobs++;
+    u->writing++;
+    pool_submit(u->run->writer, &c->job);
+    return true;
+}
+
+void upload_pump(struct upload *u)
+{
+    struct err err = { 0 };
+    while (u->arena != NULL && u->seal_ticket != 0 && u->state != UPLOAD_FAILED &&
+           u->writing < UPLOAD_WRITING && st_manifest_chunk(u->manifest, u->next_chunk) != NULL) {
+        if (!chunk_submit(u, NULL)) {
+            (void)err_set(&err, -CAIRN_ENOMEM, "no memory for a chunk");
+            upload_refuse(u, &err);
+        }
+    }
 }
 
 enum conn_payload
@@ -142,6 +239,11 @@ upload_payload(struct session *s, const struct frame *f, struct slice message, s
         return CONN_PAYLOAD_DISCARD; /* decoded again, and refused, in session_frame */
     }
     const struct chunk *chunk = st_manifest_chunk(u->manifest, msg.data.chunk);
+    if (u->arena != NULL) {
+        (void)err_set(&err, -CAIRN_EPROTO, "DATA in a save from an arena");
+        upload_refuse(u, &err);
+        return CONN_PAYLOAD_DISCARD;
+    }
     if (msg.data.chunk != u->next_chunk || chunk == NULL || chunk->bytes != f->payload_bytes) {
         (void)err_set(&err,
                       -CAIRN_EPROTO,
@@ -170,8 +272,7 @@ void op_data(struct session *s, const struct frame_in *in)
     if (u == NULL) {
         return;
     }
-    struct chunk_job *c = in->buf == NULL ? NULL : calloc(1, sizeof *c);
-    if (c == NULL) {
+    if (in->buf == NULL || !chunk_submit(u, in->buf)) {
         (void)err_set(&err,
                       in->buf == NULL ? -CAIRN_EPROTO : -CAIRN_ENOMEM,
                       in->buf == NULL ? "DATA without payload" : "no memory for a chunk");
@@ -179,11 +280,5 @@ void op_data(struct session *s, const struct frame_in *in)
         upload_refuse(u, &err);
         return;
     }
-    c->job = (struct job){ .work = chunk_write_work, .done = chunk_write_done };
-    c->upload = u;
-    c->buf = in->buf;
-    c->index = u->next_chunk++;
-    u->jobs++;
     upload_clock(u);
-    pool_submit(u->run->writer, &c->job);
 }

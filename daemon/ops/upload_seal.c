@@ -50,7 +50,7 @@ static int upload_keep_seal(struct upload *u, const struct wire_seal *seal, stru
 
 static int upload_check_seal(const struct upload *u, const struct wire_seal *seal, struct err *err)
 {
-    if (u->next_chunk != u->boundary.chunk_count) {
+    if (u->arena == NULL && u->next_chunk != u->boundary.chunk_count) {
         return err_set(err,
                        -CAIRN_EPROTO,
                        "SEAL after %" PRIu32 " of %" PRIu32 " chunks",
@@ -82,4 +82,5 @@ void op_seal(struct session *s, const struct frame_in *in)
     upload_clock(u);
     u->job = (struct job){ .work = upload_seal_work, .done = upload_seal_done };
     pool_submit(u->run->digester, &u->job);
+    upload_pump(u);
 }

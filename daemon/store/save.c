@@ -107,7 +107,8 @@ int st_save_begin(struct st_run *run,
     return 0;
 }
 
-int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err)
+int st_save_write(
+    struct st_save *save, uint32_t index, const void *data, uint32_t bytes, struct err *err)
 {
     uint64_t padded = round_up_u64(bytes, SEGMENT_PAGE_BYTES);
     uint64_t end = SEGMENT_FIRST_CHUNK + save->announced.stored_bytes;
@@ -120,7 +121,6 @@ int st_save_write(struct st_save *save, uint32_t index, void *data, uint32_t byt
         return err_set(
             err, -CAIRN_EINVAL, "chunk %u of %u bytes is none of those announced", index, bytes);
     }
-    memset((uint8_t *)data + bytes, 0, (size_t)padded - bytes);
     rc = segment_write(&save->segment, data, (size_t)padded, err);
     if (rc < 0) {
         return save_failed(save, rc, err);

@@ -107,10 +107,10 @@ int st_save_begin(struct st_run *run,
                   const struct boundary *announced,
                   struct st_save **ret,
                   struct err *err);
-/* [writer] Write chunk `index` (0, 1, 2, ... in order). `data` is page-aligned with room for bytes
- * rounded up to 4 KiB; the padding is zeroed here. */
+/* [writer] Write chunk `index` (0, 1, 2, ... in order). `data` is page-aligned and padded with
+ * zeros to 4 KiB. */
 int st_save_write(
-    struct st_save *save, uint32_t index, void *data, uint32_t bytes, struct err *err);
+    struct st_save *save, uint32_t index, const void *data, uint32_t bytes, struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
  * sealed. Fills seq, parent_seq, created_ns, bytes_new of *b. Frees save in every case (sets NULL).
  * ENOSPC: nothing happened, the run lives on. EIO of a write or a sync: latched read-only, nothing

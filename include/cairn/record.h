@@ -157,6 +157,15 @@ CAIRN_API const char *cairn_error(const struct cairn *c);
  * Errors: EINVAL <= 0.   Ownership: -.   Threads: one per handle.   Blocks: never. */
 CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
 
+/* Have memory ready for `count` records (1 or 2: a save that goes on while the next capture is made
+ * needs two) of so many bytes of payload, before the first capture: shared with the daemon if it
+ * lends any, and touched, in the background, by a thread of the library's own that ends by itself.
+ * Without it the first captures pay for new memory, and the first save of a run travels on the
+ * socket. Too small or too large does no harm.
+ * Errors: EINVAL; ENOMEM; as cairn_find.   Ownership: the handle's.   Threads: one per handle;
+ * starts one a record.   Blocks: until the daemon has answered, not until memory is touched. */
+CAIRN_API int cairn_warm(struct cairn *c, uint64_t bytes, unsigned count);
+
 /* ---- event loop: for asynchronous captures (cairn/training.h) --------------------------------
  *
  * Poll cairn_fd for cairn_events in any loop, and call cairn_process when it is ready; or call

@@ -14,41 +14,45 @@
 #define WIRE_VERSION_MIN 1u
 #define WIRE_VERSION_MAX 1u
 
-/* Direction and order: PROTOCOL.md. Numbers never change; gaps are reserved for arenas (32-39),
- * pins, labels and deletion (48-55), policies (20-23), events (64-67). */
+/* Direction and order: PROTOCOL.md. Numbers never change; gaps are reserved for pins,
+ * labels and deletion (48-55), policies (20-23), events (64-67). */
 enum wire_type {
-    WIRE_HELLO = 1,        /* -> first frame of a connection */
-    WIRE_WELCOME = 2,      /* <- */
-    WIRE_ERROR = 3,        /* <- any request may be answered by it; also -> never */
-    WIRE_DONE = 4,         /* <- done, nothing to tell */
-    WIRE_PING = 5,         /* -> DONE; keeps an idle connection */
-    WIRE_RUN_OPEN = 16,    /* -> RUN_INFO */
-    WIRE_RUN_INFO = 17,    /* <- */
-    WIRE_RUN_LIST = 18,    /* -> RUN_INFO*, DONE */
-    WIRE_RUN_DROP = 19,    /* -> DONE */
-    WIRE_BEGIN = 40,       /* -> BEGUN */
-    WIRE_BEGUN = 41,       /* <- */
-    WIRE_CHUNKS = 42,      /* -> and <- chunk descriptors */
-    WIRE_ENTRIES = 43,     /* -> and <- one manifest page */
-    WIRE_DATA = 44,        /* -> and <- one chunk, the only frame with payload */
-    WIRE_SEAL = 45,        /* -> COMMITTED */
-    WIRE_COMMITTED = 46,   /* <- */
-    WIRE_ABORT = 47,       /* -> ends an upload or a load stream: DONE (LOADED for a load) */
-    WIRE_FIND = 56,        /* -> FOUND */
-    WIRE_FOUND = 57,       /* <- */
-    WIRE_DESCRIBE = 58,    /* -> DESCRIBED; pins the boundary to the connection if asked */
-    WIRE_DESCRIBED = 59,   /* <- */
-    WIRE_MANIFEST = 60,    /* -> ENTRIES */
-    WIRE_CHUNK_LIST = 61,  /* -> CHUNKS */
-    WIRE_CLOSE = 62,       /* -> DONE; unpins */
-    WIRE_LOAD = 68,        /* -> DATA*, LOADED */
-    WIRE_LOADED = 69,      /* <- */
-    WIRE_RELEASE = 70,     /* -> credits for the load under way; no answer */
-    WIRE_VERIFY = 80,      /* -> FINDING*, VERIFIED */
-    WIRE_FINDING = 81,     /* <- */
-    WIRE_VERIFIED = 82,    /* <- */
-    WIRE_STATUS = 83,      /* -> STATUS_INFO */
-    WIRE_STATUS_INFO = 84, /* <- */
+    WIRE_HELLO = 1,         /* -> first frame of a connection */
+    WIRE_WELCOME = 2,       /* <- */
+    WIRE_ERROR = 3,         /* <- any request may be answered by it; also -> never */
+    WIRE_DONE = 4,          /* <- done, nothing to tell */
+    WIRE_PING = 5,          /* -> DONE; keeps an idle connection */
+    WIRE_RUN_OPEN = 16,     /* -> RUN_INFO */
+    WIRE_RUN_INFO = 17,     /* <- */
+    WIRE_RUN_LIST = 18,     /* -> RUN_INFO*, DONE */
+    WIRE_RUN_DROP = 19,     /* -> DONE */
+    WIRE_ARENA_OPEN = 32,   /* -> ARENA */
+    WIRE_ARENA = 33,        /* <- with a descriptor, the only frame that has one */
+    WIRE_ARENA_MAPPED = 34, /* -> DONE */
+    WIRE_ARENA_CLOSE = 35,  /* -> DONE */
+    WIRE_BEGIN = 40,        /* -> BEGUN */
+    WIRE_BEGUN = 41,        /* <- */
+    WIRE_CHUNKS = 42,       /* -> and <- chunk descriptors */
+    WIRE_ENTRIES = 43,      /* -> and <- one manifest page */
+    WIRE_DATA = 44,         /* -> and <- one chunk, the only frame with payload */
+    WIRE_SEAL = 45,         /* -> COMMITTED */
+    WIRE_COMMITTED = 46,    /* <- */
+    WIRE_ABORT = 47,        /* -> ends an upload or a load stream: DONE (LOADED for a load) */
+    WIRE_FIND = 56,         /* -> FOUND */
+    WIRE_FOUND = 57,        /* <- */
+    WIRE_DESCRIBE = 58,     /* -> DESCRIBED; pins the boundary to the connection if asked */
+    WIRE_DESCRIBED = 59,    /* <- */
+    WIRE_MANIFEST = 60,     /* -> ENTRIES */
+    WIRE_CHUNK_LIST = 61,   /* -> CHUNKS */
+    WIRE_CLOSE = 62,        /* -> DONE; unpins */
+    WIRE_LOAD = 68,         /* -> DATA*, LOADED */
+    WIRE_LOADED = 69,       /* <- */
+    WIRE_RELEASE = 70,      /* -> credits for the load under way; no answer */
+    WIRE_VERIFY = 80,       /* -> FINDING*, VERIFIED */
+    WIRE_FINDING = 81,      /* <- */
+    WIRE_VERIFIED = 82,     /* <- */
+    WIRE_STATUS = 83,       /* -> STATUS_INFO */
+    WIRE_STATUS_INFO = 84,  /* <- */
 };
 
 struct wire_hello {
@@ -84,9 +88,17 @@ struct wire_run_list {
 struct wire_run {
     struct slice run;
 }; /* RUN_DROP */
+struct wire_arena_open {
+    uint64_t bytes;
+};
+struct wire_arena {
+    uint32_t arena; /* its number on the connection; also all of ARENA_MAPPED and ARENA_CLOSE */
+    uint64_t bytes; /* of ARENA alone */
+};
 struct wire_begin {
     struct slice run;
     struct boundary boundary;
+    uint32_t arena; /* 0: none, the chunks come as DATA */
 };
 struct wire_begun {
     enum save_state state; /* RECEIVING: stream now; SEALED: COMMITTED will follow by itself;
@@ -97,7 +109,8 @@ struct wire_chunks {
     uint32_t first;
     const struct chunk *chunks;
     uint32_t count;
-    bool more; /* in an answer to CHUNK_LIST: chunks follow after these */
+    bool more;               /* in an answer to CHUNK_LIST: chunks follow after these */
+    const uint64_t *offsets; /* of each in the arena; NULL: no arena */
 };
 struct wire_entries {
     enum component component;
@@ -188,6 +201,8 @@ union wire_msg {
     struct wire_run_info run_info;
     struct wire_run_list run_list;
     struct wire_run run_drop;
+    struct wire_arena_open arena_open;
+    struct wire_arena arena, arena_mapped, arena_close;
     struct wire_begin begin;
     struct wire_begun begun;
     struct wire_chunks chunks;

@@ -39,6 +39,7 @@ static const struct {
     { &cairn__entry__descriptor, "shape", LIMIT_RANK },
     { &cairn__entries__descriptor, "entries", LIMIT_ENTRIES_PER_PAGE },
     { &cairn__chunks__descriptor, "chunks", LIMIT_CHUNKS_PER_PAGE },
+    { &cairn__chunks__descriptor, "offsets", LIMIT_CHUNKS_PER_PAGE },
     { &cairn__boundary__descriptor, "labels", LIMIT_LABELS },
     { &cairn__boundary__descriptor, "components", COMPONENT_NR - 1 },
     { &cairn__seal__descriptor, "components", COMPONENT_NR - 1 },

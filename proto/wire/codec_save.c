@@ -5,6 +5,10 @@ int codec_begin_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__Begin *m = pb;
     int rc = codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &ret->begin.run);
+    ret->begin.arena = m->has_arena ? m->arena : 0;
+    if (rc == 0 && m->has_arena && m->arena == 0) {
+        rc = codec_refuse(c, "arena", "0: leave it out");
+    }
     return rc < 0 ? rc : codec_boundary_from(c, m->boundary, &ret->begin.boundary);
 }
 
@@ -15,6 +19,8 @@ void *codec_begin_to(struct bump *b, const union wire_msg *msg)
         return NULL;
     }
     pb->run = codec_bin(msg->begin.run);
+    pb->has_arena = msg->begin.arena != 0;
+    pb->arena = msg->begin.arena;
     pb->boundary = codec_boundary_to(b, &msg->begin.boundary);
     return pb->boundary == NULL ? NULL : pb;
 }
@@ -51,11 +57,15 @@ int codec_chunks_from(struct codec *c, const void *pb, union wire_msg *ret)
             return err_wrap(c->err, rc, "chunks[%zu]", i);
         }
     }
+    if (m->n_offsets != 0 && m->n_offsets != m->n_chunks) {
+        return codec_refuse(c, "offsets", "one for each chunk, or none");
+    }
     ret->chunks = (struct wire_chunks){
         .first = m->first,
         .chunks = chunks,
         .count = (uint32_t)m->n_chunks,
         .more = m->more != 0,
+        .offsets = m->n_offsets == 0 ? NULL : m->offsets,
     };
     return 0;
 }
@@ -75,6 +85,14 @@ void *codec_chunks_to(struct bump *b, const union wire_msg *msg)
     pb->first = from->first;
     pb->more = from->more;
     pb->n_chunks = from->count;
+    if (from->offsets != NULL) {
+        pb->offsets = bump_alloc(b, from->count * sizeof *pb->offsets);
+        if (pb->offsets == NULL) {
+            return NULL;
+        }
+        memcpy(pb->offsets, from->offsets, from->count * sizeof *pb->offsets);
+        pb->n_offsets = from->count;
+    }
     for (uint32_t i = 0; i < from->count; i++) {
         codec_chunk_to(&from->chunks[i], &chunks[i]);
         pb->chunks[i] = &chunks[i];

@@ -232,7 +232,7 @@ void peer_begin(struct peer_client *p, const char *run, uint8_t id)
                       (const char *)msg.error.text.data);
         abort();
     }
-    msg.chunks = (struct wire_chunks){ 0, &chunk, 1, false };
+    msg.chunks = (struct wire_chunks){ .chunks = &chunk, .count = 1 };
     (void)peer_send(p, WIRE_CHUNKS, PEER_UPLOAD, &msg, (struct slice){ 0 });
 }
 

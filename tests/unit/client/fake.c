@@ -67,6 +67,12 @@ static void fake_run_open(struct fake *f, struct fake_conn *c, struct fake_in *i
     fake_reply(f, c, WIRE_RUN_INFO, in->frame.request, msg);
 }
 
+/* This daemon's payload comes on the socket, where it can be looked at. */
+static void fake_op_arena_open(struct fake *f, struct fake_conn *c, struct fake_in *in)
+{
+    fake_refuse(f, c, in->frame.request, CAIRN_ENOTSUP, false);
+}
+
 static void fake_op_begin(struct fake *f, struct fake_conn *c, struct fake_in *in)
 {
     if (c->loading || c->held != NULL) {
@@ -136,6 +142,7 @@ static void fake_dispatch(struct fake *f, struct fake_conn *c, struct fake_in *i
         [WIRE_RUN_OPEN] = fake_run_open,
         [WIRE_RUN_DROP] = fake_op_run_drop,
         [WIRE_VERIFY] = fake_op_verify,
+        [WIRE_ARENA_OPEN] = fake_op_arena_open,
         [WIRE_BEGIN] = fake_op_begin,
         [WIRE_CHUNKS] = fake_upload_part,
         [WIRE_ENTRIES] = fake_upload_part,

@@ -197,7 +197,7 @@ CASE(codec, data)
     cr_assert_eq(out.data.chunk, UINT32_MAX);
     cr_assert_eq(wire_encode(WIRE_DATA, 5, &in, 8388609, &codec_buf, &err), -CAIRN_EINVAL);
     cr_assert_eq(wire_encode(WIRE_PING, 5, &in, 1, &codec_buf, &err), -CAIRN_EINVAL);
-    cr_assert_eq(wire_encode(33, 5, &in, 0, &codec_buf, &err), -CAIRN_EINVAL);
+    cr_assert_eq(wire_encode(36, 5, &in, 0, &codec_buf, &err), -CAIRN_EINVAL);
     codec_done();
 }
 

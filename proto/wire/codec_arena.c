@@ -1,0 +1,73 @@
+/* codec_arena.c: the messages about memory that both sides see. */
+#include "wire/codec_int.h"
+
+int codec_arena_open_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__ArenaOpen *m = pb;
+    ret->arena_open.bytes = m->bytes;
+    return m->bytes == 0 ? codec_refuse(c, "bytes", "0") : 0;
+}
+
+void *codec_arena_open_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__ArenaOpen *pb = codec_new(b, &cairn__arena_open__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->bytes = msg->arena_open.bytes;
+    return pb;
+}
+
+int codec_arena_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Arena *m = pb;
+    ret->arena = (struct wire_arena){ .arena = m->arena, .bytes = m->bytes };
+    return m->arena == 0 ? codec_refuse(c, "arena", "0") : 0;
+}
+
+void *codec_arena_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__Arena *pb = codec_new(b, &cairn__arena__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->arena = msg->arena.arena;
+    pb->bytes = msg->arena.bytes;
+    return pb;
+}
+
+int codec_arena_mapped_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__ArenaMapped *m = pb;
+    (void)c;
+    ret->arena_mapped = (struct wire_arena){ .arena = m->arena };
+    return 0;
+}
+
+void *codec_arena_mapped_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__ArenaMapped *pb = codec_new(b, &cairn__arena_mapped__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->arena = msg->arena_mapped.arena;
+    return pb;
+}
+
+int codec_arena_close_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__ArenaClose *m = pb;
+    (void)c;
+    ret->arena_close = (struct wire_arena){ .arena = m->arena };
+    return 0;
+}
+
+void *codec_arena_close_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__ArenaClose *pb = codec_new(b, &cairn__arena_close__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->arena = msg->arena_close.arena;
+    return pb;
+}
