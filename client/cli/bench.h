@@ -4,7 +4,8 @@
  *   cmd_bench.c     the command: checks the room, makes a directory, runs itself beside a private
  *                   daemon (exec.c), removes the directory
  *   bench_place.c   room and directory
- *   bench_run.c     the one that measures, in a process of its own: rounds of steps
+ *   bench_run.c     the one that measures, in a process of its own: rounds
+ *   bench_steps.c   of these steps
  *   bench_floor.c   what the machine can do at best
  *   bench_state.c   the training state that is saved
  *   bench_report.c  ratios, goals, the table and the JSON */
@@ -34,7 +35,8 @@ enum bench_row {
 
 struct bench_figures {
     unsigned rounds;
-    bool buffered; /* the disk's floors went through the page cache */
+    bool buffered;          /* the disk's floors went through the page cache, ... */
+    char buffered_why[160]; /* ... because of this; "" when not */
     uint64_t bytes[BENCH_ROWS];
     double seconds[BENCH_ROWS][BENCH_ROUNDS_MAX];
     double floor_seconds[BENCH_ROWS][BENCH_ROUNDS_MAX];

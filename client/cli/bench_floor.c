@@ -23,11 +23,11 @@ static int floor_open(const struct bench_floor *f, int flags)
     return open(f->path, flags | (f->buffered ? 0 : O_DIRECT) | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-int bench_floor_init(struct bench_floor *f, const char *place)
+int bench_floor_init(struct bench_floor *f, const char *place, bool buffered)
 {
-    *f = (struct bench_floor){ .path = out_format("%s/floor", place) };
+    *f = (struct bench_floor){ .path = out_format("%s/floor", place), .buffered = buffered };
     int fd = floor_open(f, O_WRONLY | O_CREAT);
-    if (fd < 0 && errno == EINVAL) {
+    if (fd < 0 && errno == EINVAL && !buffered) {
         f->buffered = true;
         fd = floor_open(f, O_WRONLY | O_CREAT);
     }

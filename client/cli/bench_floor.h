@@ -9,15 +9,15 @@
 
 struct bench_floor {
     char *path;    /* the file; there between a write and bench_floor_drop */
-    bool buffered; /* O_DIRECT is refused here */
+    bool buffered; /* through the page cache */
 };
 
 /* Seconds of a clock that only goes forward. */
 double bench_now(void);
 
-/* Find out whether O_DIRECT can be had in `place`. Returns 0 or -1 with errno; bench_floor_fini in
- * both cases. */
-int bench_floor_init(struct bench_floor *f, const char *place);
+/* A file in `place`; buffered also when that is not wanted but O_DIRECT is refused there.
+ * Returns 0 or -1 with errno; bench_floor_fini in both cases. */
+int bench_floor_init(struct bench_floor *f, const char *place, bool buffered);
 void bench_floor_fini(struct bench_floor *f);
 
 /* Wait until the file system has written what others left to it (the file that was dropped, the

@@ -136,9 +136,10 @@ static void report_notes(const struct bench_figures *f)
         f->rounds == 1 ? "" : "s",
         out_size(&b, f->bytes[BENCH_SAVE]));
     if (f->buffered) {
-        (void)puts(
-            "O_DIRECT is refused here: raw write and raw read went through the page cache, and "
-            "say less\nabout the disk.");
+        (void)fputs("Without O_DIRECT (", stdout);
+        out_text(stdout, f->buffered_why);
+        (void)puts("): raw write and raw read went through the page cache, and say\n"
+                   "less about the disk.");
     }
     for (enum bench_row row = 0; row < BENCH_ROWS; row++) {
         struct report_sum sum = report_sum(f->floor_seconds[row], f->rounds);
