@@ -138,7 +138,7 @@ static void report_notes(const struct bench_figures *f)
     if (f->buffered) {
         (void)fputs("Without O_DIRECT (", stdout);
         out_text(stdout, f->buffered_why);
-        (void)puts("): raw write and raw read went through the page cache, and say\n"
+        (void)puts("):\nraw write and raw read went through the page cache, and say "
                    "less about the disk.");
     }
     for (enum bench_row row = 0; row < BENCH_ROWS; row++) {
