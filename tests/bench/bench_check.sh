@@ -6,6 +6,7 @@
 set -uo pipefail
 
 : "${CAIRN:?}" "${CAIRND:?}" "${BENCH_CHECK:?}"
+export REAL_CAIRND=$CAIRND
 mib=64
 rounds=3
 mkdir -p "$1"
@@ -98,7 +99,7 @@ stopped() {
 }
 
 # env: a command in the background of a shell would ignore the signal.
-REAL_CAIRND=$CAIRND CAIRND=$work/daemon env --default-signal=INT \
+CAIRND=$work/daemon env --default-signal=INT \
     "$CAIRN" bench --size ${mib}MiB --rounds 99 --dir disk >out 2>err &
 bench=$!
 read -r -t 60 pid <up || fail "no daemon was started"
@@ -106,7 +107,7 @@ stopped "${pid:-$bench}" $bench "at the start"
 
 # Progress is told to a terminal only.
 mkfifo terminal
-SHELL=/bin/sh REAL_CAIRND=$CAIRND CAIRND=$work/daemon script -qec \
+SHELL=/bin/sh CAIRND=$work/daemon script -qec \
     "exec env --default-signal=INT '$CAIRN' bench --size ${mib}MiB --rounds 99 --dir disk" /dev/null \
     </dev/null >terminal 2>err &
 bench=$!
