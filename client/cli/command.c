@@ -13,6 +13,7 @@ const struct command commands[] = {
     { "show", "SELECTOR [PATH]", "what one boundary holds", cmd_show },
     { "verify", "RUN|SELECTOR", "read and check what is stored", cmd_verify },
     { "exec", "-- COMMAND...", "run a command beside a daemon of its own", cmd_exec },
+    { "bench", "", "what a save and a load cost on this machine", cmd_bench },
     { NULL, NULL, NULL, NULL },
 };
 

@@ -58,6 +58,13 @@ void json_out(json_t *document)
     json_decref(document);
 }
 
+void json_out_line(json_t *document)
+{
+    json_write(document, JSON_REAL_PRECISION(15)); /* 1.15, not 1.1499999999999999 */
+    (void)fputc('\n', stdout);
+    json_decref(document);
+}
+
 void json_out_member(const char *before, const char *name, json_t *value)
 {
     (void)printf("%s\n\"%s\": ", before, name);

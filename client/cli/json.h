@@ -23,6 +23,8 @@ void json_add(json_t *array, json_t *value);
 
 /* One document on stdout; takes it. */
 void json_out(json_t *document);
+/* One document of several, on a line of its own; takes it. */
+void json_out_line(json_t *document);
 /* A document written piece by piece: one member of its object, after "{" or ",". Takes value. */
 void json_out_member(const char *before, const char *name, json_t *value);
 /* One element of an array, on a line of its own. Takes value. */

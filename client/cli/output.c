@@ -67,7 +67,11 @@ const char *out_why(const struct cairn *c, int rc)
 
 enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing)
 {
-    const char *why = out_why(c, rc);
+    return out_fail_why(json, rc, doing, out_why(c, rc));
+}
+
+enum out_exit out_fail_why(bool json, int rc, const char *doing, const char *why)
+{
     if (json) {
         json_out_error(rc, doing, why);
     }

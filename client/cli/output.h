@@ -22,7 +22,7 @@
     X(OUT_EXEC_SELF, 125, "exec: cairn exec itself failed, the command was not run")               \
     X(OUT_EXEC_DENIED, 126, "exec: the command cannot be run")                                     \
     X(OUT_EXEC_MISSING, 127, "exec: the command was not found")                                    \
-    X(OUT_EXEC_SIGNAL, 128, "exec: plus N, the command was ended by signal N")
+    X(OUT_EXEC_SIGNAL, 128, "exec, bench: plus N, it was ended by signal N")
 
 enum out_exit {
 #define OUT_EXIT_ENUM(name, number, meaning) name = (number),
@@ -48,6 +48,9 @@ const char *out_why(const struct cairn *c, int rc);
 /* Say on stderr that `doing` failed, why, and what to do next; with json, an object on stdout too.
  * c may be NULL. Returns the exit code. */
 enum out_exit out_fail(struct cairn *c, bool json, int rc, const char *doing);
+/* The same for a failure that is not the library's: rc is the code that fits best, `why` the
+ * sentence. */
+enum out_exit out_fail_why(bool json, int rc, const char *doing, const char *why);
 
 /* Room for any of the texts below. */
 struct out_buf {
