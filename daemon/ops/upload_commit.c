@@ -21,7 +21,7 @@ static void upload_commit_done(struct job *job)
     u->ops->committed_count++;
     log_info("committed",
              "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64 " kind=%s bytes=%" PRIu64
-             " entries=%" PRIu64 " ms=%" PRIu64,
+             " entries=%" PRIu64 " path=%s ms=%" PRIu64,
              u->name.uid,
              u->name.name,
              u->boundary.seq,
@@ -29,6 +29,7 @@ static void upload_commit_done(struct job *job)
              kind_name(u->boundary.kind),
              u->boundary.payload_bytes,
              u->boundary.entry_count,
+             u->arena != NULL ? "arena" : "inline",
              uv_now(u->ops->loop) - u->begin_ms);
     if (u->session != NULL && u->session->conn != NULL) {
         union wire_msg msg = { .committed = { .boundary = u->boundary } };

@@ -162,8 +162,8 @@ int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct 
 const struct boundary *st_load_boundary(const struct st_load *load);
 uint32_t st_load_chunk_count(const struct st_load *load);
 const struct chunk *st_load_chunk(const struct st_load *load, uint32_t index);
-/* [any] One manifest page (0-based entry page), decoded into the bump. ENOENT past the end. ECORRUPT
- * names the entry that is hit, if that can be told. */
+/* [any] One manifest page (0-based entry page), decoded into the bump. ENOENT past the end.
+ * ECORRUPT names the entry that is hit, if that can be told. */
 int st_load_page(struct st_load *load,
                  enum component component,
                  uint32_t page,
