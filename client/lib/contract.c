@@ -260,7 +260,7 @@ static const char *contract_gradient_wrong(const struct contract *k, const struc
         return contract_find(k, g->id, false) != NULL ? "is that of a frozen parameter"
                                                       : "is not that of a parameter of the model";
     }
-    if (g->dtype == CAIRN_QFLOAT || p->dtype == CAIRN_QFLOAT) {
+    if (dtype_is_quantized(g->dtype) || dtype_is_quantized(p->dtype)) {
         return "is quantized";
     }
     return shape_same(g->rank, g->shape, p->rank, p->shape)

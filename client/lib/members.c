@@ -57,19 +57,13 @@ bool members_have(const struct members *m, const struct entry *e)
     return (e->flags & ENTRY_HAS_ID) != 0 && at < m->count && m->entries[at]->id == e->id;
 }
 
-static bool members_quantized(const struct entry *e)
-{
-    const struct dtype *dtype = dtype_find(e->dtype);
-    return dtype == NULL || dtype->category == DTYPE_QUANT;
-}
-
 const char *members_wrong(const struct members *m, const struct entry *gradient)
 {
     if (!members_have(m, gradient)) {
         return "is not a parameter of the model";
     }
     size_t at = members_first(m, gradient->id);
-    if (members_quantized(gradient) || members_quantized(m->entries[at])) {
+    if (dtype_is_quantized(gradient->dtype) || dtype_is_quantized(m->entries[at]->dtype)) {
         return "is quantized";
     }
     for (; at < m->count && m->entries[at]->id == gradient->id; at++) {

@@ -213,7 +213,7 @@ cairn_put_slot(struct cairn_writer *w, const struct cairn_entry *e, struct cairn
 CAIRN_API int cairn_slot_done(struct cairn *c, const struct cairn_slot *s, int rc);
 
 /* Put a scalar. Floats are carried as their bits: NaN payloads and -0.0 stay. str is UTF-8 up to
- * 64 KiB; bytes up to 64 KiB (put more as a U8 tensor).
+ * 64 KiB; bytes up to 64 KiB (more: cairn_put_blob, cairn/tree.h, which no precision converts).
  * Errors, Ownership, Threads, Blocks: as cairn_put. */
 CAIRN_API int cairn_put_u64(struct cairn_writer *w, const char *path, uint64_t v);
 CAIRN_API int cairn_put_i64(struct cairn_writer *w, const char *path, int64_t v);

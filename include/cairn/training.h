@@ -49,8 +49,9 @@ struct cairn_param {
 struct cairn_trainer {
     struct cairn_component model, optimizer, scheduler, accumulator, state;
     struct cairn_window *window; /* weighted calls: read at capture, written last at restore */
-    /* A counter that the trainer bumps at every update, or NULL. A capture during which it changes
-     * fails with -CAIRN_ECONCURRENT and leaves nothing behind. */
+    /* A counter that the trainer bumps at every change of what a capture reads (an update, another
+     * microbatch, a step of the scheduler), or NULL. A capture during which it changes fails with
+     * -CAIRN_ECONCURRENT and leaves nothing behind. */
     const uint64_t *generation;
     /* Walk the floating parameters (F64, F32, FLEX32, F16, BF16, QFLOAT), index from 0;
      * -CAIRN_ENOENT ends the walk. For *_with_dtypes. It has every tensor of these dtypes that the
@@ -136,8 +137,9 @@ CAIRN_API int cairn_capture_weighted_with_dtypes_async(struct cairn *c,
  *   cairn_restore_with_dtypes        no      yes      no         yes      (window not applied)
  *   cairn_restore_weighted           no      no       yes        no
  *   cairn_restore_weighted_with_dtypes no    no       no         yes
- * Everything but rot of the payload is refused before the first `get`. When a `get` fails, the
- * targets hold a mixture: restore another boundary into them, or drop them.
+ * What the record alone says, and what the trainer's `fit` calls look at, is refused before the
+ * first `get`: a component without `fit` finds out in its `get`. When that, rot of the payload or a
+ * `retype` fails, the targets hold a mixture: restore another boundary into them, or drop them.
  * A save that was started before is waited for first.
  * Errors: EKIND; EMISMATCH, also for an entry that is missing (never ENOENT: a callback's ENOENT is
  * returned as EMISMATCH); EDTYPES; EWINDOW; ECORRUPT; EPRUNED; ECONN; ETIMEDOUT; what a callback

@@ -61,6 +61,12 @@ const struct dtype *dtype_at(size_t index)
     return index < DTYPE_COUNT ? &dtype_table[index] : NULL;
 }
 
+bool dtype_is_quantized(uint32_t code)
+{
+    const struct dtype *d = dtype_find(code);
+    return d != NULL && d->category == DTYPE_QUANT;
+}
+
 const char *dtype_name(uint32_t code)
 {
     const struct dtype *d = dtype_find(code);

@@ -31,6 +31,7 @@ struct dtype {
 const struct dtype *dtype_find(uint32_t code); /* NULL: unknown */
 const struct dtype *dtype_at(size_t index);    /* walk the table; NULL: end */
 const char *dtype_name(uint32_t code);         /* "?" when unknown */
+bool dtype_is_quantized(uint32_t code);        /* of any sort; false when unknown */
 /* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0
  * overflows. */
 bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements);

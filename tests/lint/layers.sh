@@ -31,6 +31,7 @@ forbid client/lib "$loop|$lmdb|$protobuf|systemd|jansson|libsmartcols|store/|net
 forbid client/cli "$loop|$lmdb|$protobuf|wire/|store/|net/|ops/|work/"
 forbid client/examples "$loop|$lmdb|$protobuf|internal/|wire/|record/|store/|net/|ops/|work/|lib/"
 forbid daemon/store "$loop|$protobuf|systemd|net/|ops/|work/"
+forbid daemon/arena "$loop|$lmdb|$protobuf|systemd|store/|net/|ops/|work/|wire/|record/"
 forbid daemon/work "$lmdb|$protobuf|store/|net/|ops/"
 forbid daemon/net "$lmdb|$protobuf|store/"
 forbid daemon/ops "$lmdb|$protobuf"

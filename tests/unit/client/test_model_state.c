@@ -238,6 +238,7 @@ static void spoil_gradients(struct job *j, int how)
 {
     static const uint64_t shape[] = { 64, 10 };
     static const uint64_t three[] = { 3 };
+    static const uint64_t ten[] = { 10 };
     switch (how) {
     case 0:
         (void)BOX_ADD(&j->gradients, "g", 12345, CAIRN_HAS_ID, CAIRN_F32, 2, shape, 1);
@@ -248,6 +249,9 @@ static void spoil_gradients(struct job *j, int how)
     case 2:
         (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_F32, 1, three, 1);
         break;
+    case 3:
+        (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_QINT8, 1, ten, 1);
+        break;
     default:
         (void)BOX_ADD(&j->gradients, "g", 0, 0, CAIRN_F32, 2, shape, 1);
         break;
@@ -255,12 +259,16 @@ static void spoil_gradients(struct job *j, int how)
 }
 
 static const char *const gradient_words[] = {
-    "is not that of a parameter", "is that of a frozen parameter", "has another shape", "has no id"
+    "is not that of a parameter",
+    "is that of a frozen parameter",
+    "has another shape",
+    "is quantized",
+    "has no id",
 };
 
 CASE(model_state, E13_E14_refuses_foreign_and_frozen_gradients_at_capture)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct ground g;
         struct cairn_record *r = NULL;
         ground_up(&g);
