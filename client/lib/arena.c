@@ -83,20 +83,17 @@ static int arena_map(struct cairn *c, struct region *r, const struct wire_arena 
 {
     struct lease **at = arena_free_lease(c);
     struct lease *lease = calloc(1, sizeof *lease);
-    int fd = c->in_fd;
-    int rc = 0;
+    if (c->in_fd < 0 || at == NULL || lease == NULL) {
+        free(lease);
+        (void)err_set(&c->err, -CAIRN_EPROTO, "an arena came without its descriptor");
+        return -CAIRN_EPROTO;
+    }
+    lease->id = a->arena;
+    lease->connection = c->connection;
+    atomic_store(&lease->holds, 2);
+    int rc = region_share(r, c->in_fd, a->bytes, lease, &c->err);
+    (void)close(c->in_fd);
     c->in_fd = -1;
-    if (fd < 0 || at == NULL || lease == NULL) {
-        rc = err_set(&c->err, -CAIRN_EPROTO, "an arena came without its descriptor");
-    } else {
-        lease->id = a->arena;
-        lease->connection = c->connection;
-        atomic_store(&lease->holds, 2);
-        rc = region_share(r, fd, a->bytes, lease, &c->err);
-    }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
     if (rc < 0) {
         free(lease);
         return rc;

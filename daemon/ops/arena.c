@@ -128,19 +128,17 @@ static int arena_check_quota(const struct session *s,
 
 /* ---- the frames ---- */
 
-static int arena_lend(struct session *s, uint64_t bytes, struct lent **ret, struct err *err)
+/* NULL, and *err says why. */
+static struct lent *arena_lend(struct session *s, uint64_t bytes, struct err *err)
 {
     struct arena_user *user = arena_user_of(s->ops, s->peer.uid);
     struct lent *l = calloc(1, sizeof *l);
-    int rc = user == NULL || l == NULL ? err_set(err, -CAIRN_ENOMEM, "arena: no memory")
-                                       : arena_check_quota(s, user, bytes, err);
-    if (rc == 0) {
-        rc = arena_new(bytes, &l->arena, err);
+    if (user == NULL || l == NULL) {
+        (void)err_set(err, -CAIRN_ENOMEM, "arena: no memory");
+        goto fail;
     }
-    if (rc < 0) {
-        free(l);
-        arena_user_drop_empty(s->ops);
-        return rc;
+    if (arena_check_quota(s, user, bytes, err) < 0 || arena_new(bytes, &l->arena, err) < 0) {
+        goto fail;
     }
     l->ops = s->ops;
     l->user = user;
@@ -151,8 +149,12 @@ static int arena_lend(struct session *s, uint64_t bytes, struct lent **ret, stru
     user->arenas++;
     user->bytes += arena_bytes(l->arena);
     s->ops->arena_bytes += arena_bytes(l->arena);
-    *ret = l;
-    return 0;
+    return l;
+
+fail:
+    free(l);
+    arena_user_drop_empty(s->ops);
+    return NULL;
 }
 
 void op_arena_open(struct session *s, const struct frame_in *in)
@@ -161,12 +163,15 @@ void op_arena_open(struct session *s, const struct frame_in *in)
     struct lent *l = NULL;
     if (s->ops->stopping) {
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
-    } else if (arena_lend(s, in->msg->arena_open.bytes, &l, &err) == 0) {
-        union wire_msg msg = { .arena = { .arena = l->id, .bytes = arena_bytes(l->arena) } };
-        conn_send_fd(s->conn, WIRE_ARENA, in->frame->request, &msg, arena_fd(l->arena));
+    } else {
+        l = arena_lend(s, in->msg->arena_open.bytes, &err);
+    }
+    if (l == NULL) {
+        session_refuse(s, in->frame->request, &err);
         return;
     }
-    session_refuse(s, in->frame->request, &err);
+    union wire_msg msg = { .arena = { .arena = l->id, .bytes = arena_bytes(l->arena) } };
+    conn_send_fd(s->conn, WIRE_ARENA, in->frame->request, &msg, arena_fd(l->arena));
 }
 
 void op_arena_mapped(struct session *s, const struct frame_in *in)

@@ -25,7 +25,7 @@ static bool committed_by(const struct daemon *d, uint64_t step, const char *path
     char step_text[32];
     char path_text[32];
     bool found = false;
-    FILE *log = fopen(d->log, "r");
+    FILE *log = fopen(d->log, "re");
     cr_assert_not_null(log);
     (void)snprintf(step_text, sizeof step_text, " step=%llu ", (unsigned long long)step);
     (void)snprintf(path_text, sizeof path_text, " path=%s ", path);
@@ -44,7 +44,7 @@ static int arenas_of(const struct daemon *d)
     char line[1024];
     int count = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)d->proc.pid);
-    FILE *maps = fopen(path, "r");
+    FILE *maps = fopen(path, "re");
     cr_assert_not_null(maps);
     while (fgets(line, sizeof line, maps) != NULL) {
         count += strstr(line, "cairn-arena") != NULL;
