@@ -270,7 +270,10 @@ void op_chunk_list(struct session *s, const struct frame_in *in)
     for (uint32_t i = 0; i < count; i++) {
         chunks[i] = *st_load_chunk(l->st, first + i);
     }
-    union wire_msg msg = { .chunks = { first, chunks, count, first + count < total } };
+    union wire_msg msg = { .chunks = { .first = first,
+                                       .chunks = chunks,
+                                       .count = count,
+                                       .more = first + count < total } };
     conn_send(s->conn, WIRE_CHUNKS, in->frame->request, &msg);
     free(chunks);
 }

@@ -135,7 +135,7 @@ CASE(upload, gives_its_buffer_back_in_mid_frame, .timeout = 60)
 static void send_chunks(struct peer_client *p, uint32_t first, uint32_t count)
 {
     const struct chunk chunk = { COMPONENT_MODEL, CHUNK_PACKED, 4096, { { 1 } } };
-    union wire_msg msg = { .chunks = { first, &chunk, count, false } };
+    union wire_msg msg = { .chunks = { .first = first, .chunks = &chunk, .count = count } };
     cr_assert(peer_send(p, WIRE_CHUNKS, PEER_UPLOAD, &msg, (struct slice){ 0 }));
 }
 

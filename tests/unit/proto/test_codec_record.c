@@ -154,7 +154,10 @@ CASE(codec_record, chunks)
                                     .digest = sample_digest((uint8_t)i) };
     }
     union wire_msg out;
-    union wire_msg in = { .chunks = { 1048575, chunks, LIMIT_CHUNKS_PER_PAGE, true } };
+    union wire_msg in = { .chunks = { .first = 1048575,
+                                      .chunks = chunks,
+                                      .count = LIMIT_CHUNKS_PER_PAGE,
+                                      .more = true } };
     codec_there(WIRE_CHUNKS, &in, &out);
     cr_assert(out.chunks.first == 1048575 && out.chunks.more);
     cr_assert_eq(out.chunks.count, LIMIT_CHUNKS_PER_PAGE);
