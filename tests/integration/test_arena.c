@@ -9,7 +9,7 @@
 #include "site.h"
 #include "support/case.h"
 
-enum { WAIT_MS = 20000, SPY_BYTES = 6 << 20 };
+enum { WAIT_MS = 20000, SPY_BYTES = (6 << 20) - 100 }; /* and 100 of padding */
 
 static void fill_job(struct site *s)
 {
@@ -227,6 +227,25 @@ CASE(arena, bytes_that_changed_after_the_capture_are_refused, .timeout = 60)
                  "%s",
                  cairn_error(s.c));
     cr_assert(committed_by(&s.d, 2, "arena"));
+    site_down(&s);
+}
+
+/* What is behind the last byte of a chunk goes to the disk too. */
+CASE(arena, padding_that_is_not_zero_is_refused, .timeout = 60)
+{
+    struct site s;
+    struct cairn_record *r = NULL;
+    site_up(&s);
+    fill_job(&s);
+    s.job.model.during_put = spy;
+    site_save(&s, 1, NULL);
+    cr_assert_eq(cairn_capture(s.c, &s.job.t, &r), 0, "%s", cairn_error(s.c));
+    spied[SPY_BYTES + 99] = 1;
+    cr_assert_eq(cairn_save(s.c, &r, &(struct cairn_save_args){ .step = 2 }, NULL),
+                 -CAIRN_ECORRUPT,
+                 "%s",
+                 cairn_error(s.c));
+    (void)cairn_record_free(r);
     site_down(&s);
 }
 

@@ -80,6 +80,7 @@ CASE(frame, limits_of_each_type)
         uint64_t payload;
     } rows[] = {
         { WIRE_HELLO, 65536, 0 },
+        { WIRE_ARENA_OPEN, 65536, 0 },
         { WIRE_BEGIN, 65536, 0 },
         { WIRE_DATA, 65536, 8388608 },
         { WIRE_CHUNKS, 1048576 + 65536, 0 },
@@ -106,7 +107,7 @@ CASE(frame, limits_of_each_type)
         cr_assert_eq(frame_decode(prefix, &f, NULL), -CAIRN_EPROTO, "%s", l->name);
     }
     cr_assert_null(wire_type_limits(0));
-    cr_assert_null(wire_type_limits(33));
+    cr_assert_null(wire_type_limits(36));
     cr_assert_null(wire_type_limits(UINT32_MAX));
 }
 

@@ -298,17 +298,3 @@ CASE(path, commit_needs_every_chunk_as_announced)
     m = st_manifest_free(m);
     (void)rec_free(r);
 }
-
-CASE(path, padding_is_zeroed_by_the_store)
-{
-    struct fix f;
-    struct err err = { .code = 0 };
-    struct rec *r = rec_big(1, 12, 1);
-    uint8_t *last = r->region + layout_chunk_at(r->layout, 0)->chunk.bytes;
-    memset(last, 0xff, 4);
-    fix_open(&f);
-    cr_assert_eq(rec_save(r, f.run, &err), 0, "%s", err.msg);
-    cr_assert_eq(last[0] | last[1] | last[2] | last[3], 0);
-    fix_remove(&f);
-    (void)rec_free(r);
-}
