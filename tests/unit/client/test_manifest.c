@@ -1,32 +1,78 @@
-/* A manifest whose entries break a rule is not loaded, and the rule is named: its digests would
- * tell as well, but later, and not what is wrong. */
+/* A manifest whose row or entries break a rule is not loaded, and the rule is named. Of an entry
+ * its digests would tell as well, but later, and not what is wrong. */
 #include <string.h>
 
 #include "ground.h"
+#include "record/digest.h"
 
-static const uint64_t endless[] = { UINT64_MAX, 2 };
+/* What is wrong. */
+enum {
+    DTYPE_TWICE = 1,
+    GRADIENT_TWICE,
+    GRADIENT_SHORT,
+    GRADIENT_ENDLESS,
+    GRADIENT_CONVERTED,
+    ROW_LACKS_ONE,
+    ROW_HAS_ONE_MORE,
+    ROW_OF_ANOTHER_KIND,
+};
+
+/* 2^64 + 640: who does not see that it overflows has the 640 elements of the gradient, whose length
+ * is then right. */
+static const uint64_t endless[] = { (UINT64_C(1) << 63) + 320, 2 };
+
+static void row_without_last(struct boundary *b)
+{
+    const struct component_info *last = &b->components[--b->component_count];
+    b->entry_count -= last->entry_count;
+    b->payload_bytes -= last->bytes;
+    b->chunk_count -= last->chunk_count;
+}
+
+/* Its sums and its root are then those of what it says: no digest tells that it is wrong. */
+static void mangle_row(struct boundary *b, unsigned knob)
+{
+    switch (knob) {
+    case ROW_LACKS_ONE:
+        row_without_last(b);
+        break;
+    case ROW_HAS_ONE_MORE:
+        b->kind = KIND_PLAIN;
+        break;
+    default: /* as many as it should have, and one of them is another */
+        b->kind = KIND_WEIGHTED;
+        break;
+    }
+    b->root = digest_root(b, b->components, b->component_count);
+}
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type of the hook */
 static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload)
 {
     static struct entry entries[LIMIT_ENTRIES_PER_PAGE];
     struct wire_entries *page = &msg->entries;
-    enum component component = f->knob == 0 ? COMPONENT_DTYPES : COMPONENT_GRADIENTS;
+    enum component component = f->knob == DTYPE_TWICE ? COMPONENT_DTYPES : COMPONENT_GRADIENTS;
     (void)payload;
+    if (f->knob >= ROW_LACKS_ONE) {
+        if (type == WIRE_DESCRIBED) {
+            mangle_row(&msg->described.boundary, f->knob);
+        }
+        return;
+    }
     if (type != WIRE_ENTRIES || page->component != component) {
         return;
     }
     memcpy(entries, page->entries, page->count * sizeof *entries);
     page->entries = entries;
     switch (f->knob) {
-    case 0: /* two of the same id and flag */
-    case 1:
+    case DTYPE_TWICE: /* two of the same id and flag */
+    case GRADIENT_TWICE:
         entries[2] = entries[1];
         break;
-    case 2:
+    case GRADIENT_SHORT:
         entries[1].bytes -= 4;
         break;
-    case 3:
+    case GRADIENT_ENDLESS:
         entries[1].shape = endless;
         break;
     default:
@@ -55,25 +101,33 @@ static void not_loaded(unsigned knob, const char *component, const char *words)
 
 CASE(manifest, D2_E17_with_a_dtype_that_is_there_twice)
 {
-    not_loaded(0, "dtypes", "out of order");
+    not_loaded(DTYPE_TWICE, "dtypes", "out of order");
 }
 
 CASE(manifest, F14_E17_with_a_gradient_that_is_there_twice)
 {
-    not_loaded(1, "gradients", "out of order");
+    not_loaded(GRADIENT_TWICE, "gradients", "out of order");
 }
 
 CASE(manifest, F14_E9_with_a_gradient_of_another_length)
 {
-    not_loaded(2, "gradients", "bytes, expected");
+    not_loaded(GRADIENT_SHORT, "gradients", "bytes, expected");
 }
 
 CASE(manifest, F14_E9_with_a_gradient_whose_shape_overflows)
 {
-    not_loaded(3, "gradients", "overflow");
+    not_loaded(GRADIENT_ENDLESS, "gradients", "the product of the shape overflows");
 }
 
 CASE(manifest, F13_R21_of_another_precision_than_a_value)
 {
-    not_loaded(4, "gradients", "in a record of precision native");
+    not_loaded(GRADIENT_CONVERTED, "gradients", "in a record of precision native");
+}
+
+CASE(manifest, F13_of_other_components_than_those_of_its_kind)
+{
+    static const char words[] = "its components are not those of its kind";
+    not_loaded(ROW_LACKS_ONE, "", words);
+    not_loaded(ROW_HAS_ONE_MORE, "", words);
+    not_loaded(ROW_OF_ANOTHER_KIND, "", words);
 }
