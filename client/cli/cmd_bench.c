@@ -1,8 +1,6 @@
 /* cairn bench: how far a save and a load are from what the machine can do. The command runs itself
  * beside a private daemon, as `cairn exec` would: then a signal, a failure or a kill of what
  * measures always comes back here, where the directory is removed. */
-#include <ctype.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "bench_place.h"
 #include "command.h"
 #include "exec.h"
+#include "internal/unit.h"
 #include "output.h"
 
 #define BENCH_SIZE_LEAST (16 * BENCH_MIB)
@@ -64,27 +63,25 @@ struct bench_args {
 
 /* ---- options ---- */
 
-/* A number with KiB, MiB, GiB, TiB, their first letters, or nothing for bytes. 0: none of these. */
-static uint64_t bench_size(const char *text)
-{
-    static const char units[] = "KMGT";
-    char *end = NULL;
-    if (!isdigit((unsigned char)text[0])) {
-        return 0;
-    }
-    errno = 0;
-    uint64_t value = strtoull(text, &end, 10);
-    const char *unit = *end == '\0' ? NULL : strchr(units, *end);
-    unsigned shift = unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
-    const char *rest = unit == NULL ? end : end + 1;
-    bool known = *rest == '\0' || (unit != NULL && strcmp(rest, "iB") == 0);
-    return known && errno == 0 && value <= UINT64_MAX >> shift ? value << shift : 0;
-}
+static const struct unit bench_sizes[] = {
+    { "", 1 },
+    { "K", UINT64_C(1) << 10 },
+    { "KiB", UINT64_C(1) << 10 },
+    { "M", UINT64_C(1) << 20 },
+    { "MiB", UINT64_C(1) << 20 },
+    { "G", UINT64_C(1) << 30 },
+    { "GiB", UINT64_C(1) << 30 },
+    { "T", UINT64_C(1) << 40 },
+    { "TiB", UINT64_C(1) << 40 },
+    { NULL, 0 },
+};
+static const struct unit bench_counts[] = { { "", 1 }, { NULL, 0 } };
 
 static void bench_take_size(struct bench_args *args, const char *arg, struct argp_state *state)
 {
-    uint64_t bytes = bench_size(arg);
-    if (bytes < BENCH_SIZE_LEAST || bytes > BENCH_SIZE_MOST) {
+    uint64_t bytes = 0;
+    if (!unit_parse(arg, bench_sizes, &bytes) || bytes < BENCH_SIZE_LEAST ||
+        bytes > BENCH_SIZE_MOST) {
         argp_error(state, "--size is 16MiB to 1TiB, as in 512MiB or 4GiB");
     }
     args->options.size_bytes = (bytes + BENCH_MIB - 1) / BENCH_MIB * BENCH_MIB;
@@ -92,9 +89,8 @@ static void bench_take_size(struct bench_args *args, const char *arg, struct arg
 
 static void bench_take_rounds(struct bench_args *args, const char *arg, struct argp_state *state)
 {
-    char *end = NULL;
-    unsigned long rounds = isdigit((unsigned char)arg[0]) ? strtoul(arg, &end, 10) : 0;
-    if (rounds < 1 || rounds > BENCH_ROUNDS_MAX || *end != '\0') {
+    uint64_t rounds = 0;
+    if (!unit_parse(arg, bench_counts, &rounds) || rounds < 1 || rounds > BENCH_ROUNDS_MAX) {
         argp_error(state, "--rounds is 1 to %d", BENCH_ROUNDS_MAX);
     }
     args->options.rounds = (unsigned)rounds;

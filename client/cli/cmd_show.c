@@ -21,10 +21,8 @@ static const char show_doc[] =
     "     \"digest\": HEX, and \"id\": TEXT of a parameter, and of a tensor \"dtype\": TEXT,\n"
     "     \"shape\": [N...], \"trainable\": bool, and of a scalar \"value\": TEXT}]}\n"
     "A tensor that a precision converted has \"storage_dtype\": TEXT too, what it was; an opaque "
-    "one "
-    "\"element_bits\": N; a quantized one \"quant\": TEXT and \"quant_bytes\": [N, N, N] of "
-    "values, "
-    "scales of blocks, and scale of the tensor.\n"
+    "one \"element_bits\": N; a quantized one \"quant\": TEXT and \"quant_bytes\": [N, N, N] of "
+    "values, scales of blocks, and scale of the tensor.\n"
     "The value of a scalar is text, so that -0.0, NaN and large numbers arrive as they are; an id "
     "is "
     "text for the same reason: a decimal number of up to 64 bits.";

@@ -117,6 +117,12 @@ static void show_cell_shape(struct table *t, const struct cairn_entry *e)
     table_cell(t, "%s]", text);
 }
 
+static const char *show_dtype(uint32_t dtype)
+{
+    const char *name = cairn_dtype_name(dtype);
+    return name == NULL ? "?" : name;
+}
+
 /* What there is to say of a tensor beside its dtype and shape. */
 static void show_cell_about(struct table *t, const struct cairn_entry *e)
 {
@@ -128,9 +134,8 @@ static void show_cell_about(struct table *t, const struct cairn_entry *e)
         length += (size_t)snprintf(about + length, sizeof about - length, "(trainable) ");
     }
     if (e->storage_dtype != 0) {
-        const char *name = cairn_dtype_name(e->storage_dtype);
         length += (size_t)snprintf(
-            about + length, sizeof about - length, "(was %s) ", name == NULL ? "?" : name);
+            about + length, sizeof about - length, "(was %s) ", show_dtype(e->storage_dtype));
     }
     if (e->element_bits != 0) {
         length += (size_t)snprintf(about + length,
@@ -151,8 +156,6 @@ static void show_table_emit(void *arg, const struct show_entry *e)
     struct table *t = sink->table;
     struct out_buf b;
     bool tensor = e->entry.kind == CAIRN_TENSOR;
-    const char *dtype =
-        tensor ? cairn_dtype_name(e->entry.dtype) : out_entry_kind_name(e->entry.kind);
     table_row(t);
     table_cell_text(t, e->name);
     if ((e->entry.flags & CAIRN_HAS_ID) != 0) {
@@ -160,7 +163,7 @@ static void show_table_emit(void *arg, const struct show_entry *e)
     } else {
         table_cell(t, "-");
     }
-    table_cell(t, "%s", dtype == NULL ? "?" : dtype);
+    table_cell(t, "%s", tensor ? show_dtype(e->entry.dtype) : out_entry_kind_name(e->entry.kind));
     if (tensor) {
         show_cell_shape(t, &e->entry);
     } else {
@@ -203,17 +206,15 @@ int show_entries_table(const struct cairn_record *r,
 
 static void show_json_tensor(json_t *o, const struct cairn_entry *e)
 {
-    const char *dtype = cairn_dtype_name(e->dtype);
     json_t *shape = json_array();
     for (uint32_t i = 0; i < e->rank; i++) {
         json_add(shape, json_u64(e->shape[i]));
     }
-    json_set(o, "dtype", json_text(dtype == NULL ? "?" : dtype));
+    json_set(o, "dtype", json_text(show_dtype(e->dtype)));
     json_set(o, "shape", shape);
     json_set(o, "trainable", json_boolean((e->flags & CAIRN_TRAINABLE) != 0));
     if (e->storage_dtype != 0) {
-        const char *name = cairn_dtype_name(e->storage_dtype);
-        json_set(o, "storage_dtype", json_text(name == NULL ? "?" : name));
+        json_set(o, "storage_dtype", json_text(show_dtype(e->storage_dtype)));
     }
     if (e->element_bits != 0) {
         json_set(o, "element_bits", json_u64(e->element_bits));

@@ -6,7 +6,6 @@
  * connection. When that is lost, what was captured is sent as DATA, and the next capture gets
  * private memory again: the daemon may still be reading the arena. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "internal/ckd.h"
 #include "lib/call.h"
@@ -43,10 +42,7 @@ void cl_drop_leases(struct cairn *c)
 static int arena_say(struct cairn *c, uint32_t type, uint32_t id)
 {
     union wire_msg answer;
-    union wire_msg msg = { .arena_mapped = { .arena = id } };
-    if (type == WIRE_ARENA_CLOSE) {
-        msg = (union wire_msg){ .arena_close = { .arena = id } };
-    }
+    union wire_msg msg = { .arena_ref = { .arena = id } };
     return cl_ask_once(c, type, &msg, WIRE_DONE, &answer);
 }
 
@@ -92,8 +88,7 @@ static int arena_map(struct cairn *c, struct region *r, const struct wire_arena 
     lease->connection = c->connection;
     atomic_store(&lease->holds, 2);
     int rc = region_share(r, c->in_fd, a->bytes, lease, &c->err);
-    (void)close(c->in_fd);
-    c->in_fd = -1;
+    cl_close_fd(&c->in_fd);
     if (rc < 0) {
         free(lease);
         return rc;

@@ -18,14 +18,8 @@ static atomic_uint_fast64_t call_connections;
 
 void cl_drop(struct cairn *c)
 {
-    if (c->fd >= 0) {
-        (void)close(c->fd);
-    }
-    c->fd = -1;
-    if (c->in_fd >= 0) {
-        (void)close(c->in_fd);
-    }
-    c->in_fd = -1;
+    cl_close_fd(&c->fd);
+    cl_close_fd(&c->in_fd);
     c->pinned = NULL;
     c->unpin = false;
     stream_dropped(&c->stream);

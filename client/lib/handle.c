@@ -41,7 +41,7 @@ static void handle_after_fork(void)
     (void)pthread_mutex_unlock(&handle_lock);
 }
 
-static void handle_close_fd(int *fd)
+void cl_close_fd(int *fd)
 {
     if (*fd >= 0) {
         (void)close(*fd);
@@ -53,8 +53,9 @@ static void handle_close_fd(int *fd)
 static void handle_in_child(void)
 {
     for (struct cairn *c = handle_list; c != NULL; c = c->next) {
-        handle_close_fd(&c->fd);
-        handle_close_fd(&c->wake_fd);
+        cl_close_fd(&c->fd);
+        cl_close_fd(&c->in_fd);
+        cl_close_fd(&c->wake_fd);
         c->forked = true;
     }
     handle_after_fork();
@@ -188,7 +189,7 @@ static void handle_stop_captures(struct cairn *c)
         drain_forget_all(c);
     }
     (void)pthread_mutex_lock(&c->slot_lock);
-    handle_close_fd(&c->wake_fd);
+    cl_close_fd(&c->wake_fd);
     (void)pthread_mutex_unlock(&c->slot_lock);
 }
 

@@ -78,6 +78,8 @@ struct cairn {
 /* ---- handle.c ---------------------------------------------------------------------------------
  */
 
+/* Close it, if there is one: -1 from then on. */
+void cl_close_fd(int *fd);
 /* At the start of every public call: is the handle usable? Also tells of a started save that
  * failed and that nobody waited for. Errors: EINVAL, EFORK, that save's. */
 int cl_enter(struct cairn *c);

@@ -105,9 +105,14 @@ int arena_lock(struct arena *a, struct err *err)
                : 0;
 }
 
+bool arena_has(const struct arena *a, uint64_t offset, uint64_t bytes)
+{
+    return offset <= a->bytes && bytes <= a->bytes - offset;
+}
+
 int arena_check(const struct arena *a, uint64_t offset, uint64_t bytes, struct err *err)
 {
-    if (offset > a->bytes || bytes > a->bytes - offset) {
+    if (!arena_has(a, offset, bytes)) {
         return err_set(err,
                        -CAIRN_EINVAL,
                        "%" PRIu64 " bytes at %" PRIu64 " are not in the arena, which has %" PRIu64,

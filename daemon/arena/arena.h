@@ -26,7 +26,9 @@ int arena_fd(const struct arena *a); /* stays the arena's */
 uint64_t arena_bytes(const struct arena *a);
 /* The trainer has its mapping. Errors: EIO. */
 int arena_lock(struct arena *a, struct err *err);
-/* Is the whole range inside, and there? Any thread. Errors: EINVAL, naming the first hole. */
+/* Is the whole range inside? */
+bool arena_has(const struct arena *a, uint64_t offset, uint64_t bytes);
+/* And is all of it there? Any thread. Errors: EINVAL, naming the first hole. */
 int arena_check(const struct arena *a, uint64_t offset, uint64_t bytes, struct err *err);
 /* Read-only. A range that was checked, of an arena that is locked. */
 const uint8_t *arena_at(const struct arena *a, uint64_t offset);

@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "internal/ckd.h"
+#include "internal/unit.h"
 
-struct conf_unit {
-    const char *name;
-    uint64_t factor;
-};
-/* Smallest first; the one without a name is what a bare number means. */
-static const struct conf_unit conf_sizes[] = {
+/* Smallest first. */
+static const struct unit conf_sizes[] = {
     { "", 1 },
     { "B", 1 },
     { "KiB", UINT64_C(1) << 10 },
@@ -23,11 +19,11 @@ static const struct conf_unit conf_sizes[] = {
     { "TiB", UINT64_C(1) << 40 },
     { NULL, 0 },
 };
-static const struct conf_unit conf_times[] = {
+static const struct unit conf_times[] = {
     { "ms", 1 }, { "s", 1000 }, { "min", 60000 }, { "h", 3600000 }, { NULL, 0 },
 };
-static const struct conf_unit conf_counts[] = { { "", 1 }, { NULL, 0 } };
-static const struct conf_unit conf_levels[] = {
+static const struct unit conf_counts[] = { { "", 1 }, { NULL, 0 } };
+static const struct unit conf_levels[] = {
     { "error", LOG_LEVEL_ERROR },
     { "warning", LOG_LEVEL_WARN },
     { "info", LOG_LEVEL_INFO },
@@ -35,40 +31,9 @@ static const struct conf_unit conf_levels[] = {
     { NULL, 0 },
 };
 
-/* Digits of a base at the start of *text, which moves behind them. */
-static bool conf_digits(const char **text, unsigned base, uint64_t *ret)
-{
-    const char *c = *text;
-    uint64_t value = 0;
-    while (*c >= '0' && (unsigned)(*c - '0') < base) {
-        if (ckd_mul_u64(value, base, &value) || ckd_add_u64(value, (uint64_t)(*c - '0'), &value)) {
-            return false;
-        }
-        c++;
-    }
-    bool any = c != *text;
-    *text = c;
-    *ret = value;
-    return any;
-}
-
-static bool conf_with_unit(const char *text, const struct conf_unit *units, uint64_t *ret)
-{
-    uint64_t number = 0;
-    if (!conf_digits(&text, 10, &number)) {
-        return false;
-    }
-    for (const struct conf_unit *unit = units; unit->name != NULL; unit++) {
-        if (strcmp(text, unit->name) == 0) {
-            return !ckd_mul_u64(number, unit->factor, ret);
-        }
-    }
-    return false;
-}
-
 static bool conf_level(const char *text, uint64_t *ret)
 {
-    for (const struct conf_unit *level = conf_levels; level->name != NULL; level++) {
+    for (const struct unit *level = conf_levels; level->name != NULL; level++) {
         if (strcmp(text, level->name) == 0) {
             *ret = level->factor;
             return true;
@@ -79,7 +44,7 @@ static bool conf_level(const char *text, uint64_t *ret)
 
 static bool conf_group(const char *text, uint64_t *ret)
 {
-    if (conf_with_unit(text, conf_counts, ret)) {
+    if (unit_parse(text, conf_counts, ret)) {
         return *ret < UINT32_MAX;
     }
     struct group group;
@@ -96,13 +61,13 @@ bool conf_value_parse(enum conf_type type, const char *text, uint64_t *ret)
 {
     switch (type) {
     case CONF_COUNT:
-        return conf_with_unit(text, conf_counts, ret);
+        return unit_parse(text, conf_counts, ret);
     case CONF_SIZE:
-        return conf_with_unit(text, conf_sizes, ret);
+        return unit_parse(text, conf_sizes, ret);
     case CONF_TIME:
-        return conf_with_unit(text, conf_times, ret);
+        return unit_parse(text, conf_times, ret);
     case CONF_MODE:
-        return conf_digits(&text, 8, ret) && *text == '\0';
+        return unit_digits(&text, 8, ret) && *text == '\0';
     case CONF_GROUP:
         return conf_group(text, ret);
     case CONF_LEVEL:
@@ -114,11 +79,10 @@ bool conf_value_parse(enum conf_type type, const char *text, uint64_t *ret)
     return false;
 }
 
-static void
-conf_print_unit(const struct conf_unit *units, uint64_t value, char ret[CONF_TEXT_BYTES])
+static void conf_print_unit(const struct unit *units, uint64_t value, char ret[CONF_TEXT_BYTES])
 {
-    const struct conf_unit *best = units;
-    for (const struct conf_unit *unit = units; unit->name != NULL; unit++) {
+    const struct unit *best = units;
+    for (const struct unit *unit = units; unit->name != NULL; unit++) {
         if (value != 0 && unit->factor > best->factor && value % unit->factor == 0) {
             best = unit;
         }
@@ -128,7 +92,7 @@ conf_print_unit(const struct conf_unit *units, uint64_t value, char ret[CONF_TEX
 
 static void conf_print_level(uint64_t value, char ret[CONF_TEXT_BYTES])
 {
-    for (const struct conf_unit *level = conf_levels; level->name != NULL; level++) {
+    for (const struct unit *level = conf_levels; level->name != NULL; level++) {
         if (level->factor == value) {
             (void)snprintf(ret, CONF_TEXT_BYTES, "%s", level->name);
         }

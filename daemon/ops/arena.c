@@ -9,8 +9,8 @@ enum { ARENA_PER_SESSION = 4 };
 
 static struct lent *arena_find(const struct session *s, uint32_t id)
 {
-    struct lent *l = s->arenas;
-    while (l != NULL && l->id != id) {
+    struct lent *l = s->ops->lents;
+    while (l != NULL && (l->session != s || l->id != id)) {
         l = l->next;
     }
     return l;
@@ -36,66 +36,47 @@ void arena_put(struct lent *l)
     if (l == NULL || --l->holds > 0) {
         return;
     }
-    l->ops->arena_bytes -= arena_bytes(l->arena);
-    l->user->bytes -= arena_bytes(l->arena);
-    if (--l->user->arenas == 0) {
-        struct arena_user **at = &l->ops->arena_users;
-        while (*at != l->user) {
-            at = &(*at)->next;
-        }
-        *at = l->user->next;
-        free(l->user);
+    struct lent **at = &l->ops->lents;
+    while (*at != l) {
+        at = &(*at)->next;
     }
+    *at = l->next;
     l->arena = arena_free(l->arena);
     free(l);
 }
 
+/* An upload may read it still. */
+static void arena_give_back(struct lent *l)
+{
+    l->session = NULL;
+    arena_put(l);
+}
+
 void arena_put_all(struct session *s)
 {
-    while (s->arenas != NULL) {
-        struct lent *l = s->arenas;
-        s->arenas = l->next;
-        arena_put(l);
+    struct lent *next = NULL;
+    for (struct lent *l = s->ops->lents; l != NULL; l = next) {
+        next = l->next;
+        if (l->session == s) {
+            arena_give_back(l);
+        }
     }
 }
 
 /* ---- who has how much ---- */
 
-static struct arena_user *arena_user_of(struct ops *ops, uint32_t uid)
-{
-    struct arena_user *u = ops->arena_users;
-    while (u != NULL && u->uid != uid) {
-        u = u->next;
-    }
-    if (u == NULL && (u = calloc(1, sizeof *u)) != NULL) {
-        u->uid = uid;
-        u->next = ops->arena_users;
-        ops->arena_users = u;
-    }
-    return u;
-}
-
-static void arena_user_drop_empty(struct ops *ops)
-{
-    struct arena_user *u = ops->arena_users; /* a new one is the first */
-    if (u != NULL && u->arenas == 0) {
-        ops->arena_users = u->next;
-        free(u);
-    }
-}
-
 /* One user may have three quarters of it, root all. */
-static int arena_check_quota(const struct session *s,
-                             const struct arena_user *user,
-                             uint64_t bytes,
-                             struct err *err)
+static int arena_check_quota(const struct session *s, uint64_t bytes, struct err *err)
 {
-    const struct ops *ops = s->ops;
-    uint64_t most = ops->options.arena_bytes;
+    uint64_t most = s->ops->options.arena_bytes;
     uint64_t share = s->peer.uid == 0 ? most : most / 4 * 3;
+    uint64_t all = 0;
+    uint64_t by_uid = 0;
     unsigned count = 0;
-    for (const struct lent *l = s->arenas; l != NULL; l = l->next) {
-        count++;
+    for (const struct lent *l = s->ops->lents; l != NULL; l = l->next) {
+        all += arena_bytes(l->arena);
+        by_uid += l->uid == s->peer.uid ? arena_bytes(l->arena) : 0;
+        count += l->session == s;
     }
     if (most == 0) {
         return err_set(err, -CAIRN_ENOTSUP, "this daemon lends no arenas (--arena-bytes is 0)");
@@ -111,16 +92,16 @@ static int arena_check_quota(const struct session *s,
                        bytes,
                        share);
     }
-    if (user->bytes > share - bytes || ops->arena_bytes > most - bytes) {
+    if (by_uid > share - bytes || all > most - bytes) {
         return err_set(err,
                        -CAIRN_EBUSY,
                        "an arena of %" PRIu64 " bytes: uid %" PRIu32 " has %" PRIu64 " of %" PRIu64
                        ", all users have %" PRIu64 " of %" PRIu64 " (--arena-bytes)",
                        bytes,
                        s->peer.uid,
-                       user->bytes,
+                       by_uid,
                        share,
-                       ops->arena_bytes,
+                       all,
                        most);
     }
     return 0;
@@ -131,30 +112,26 @@ static int arena_check_quota(const struct session *s,
 /* NULL, and *err says why. */
 static struct lent *arena_lend(struct session *s, uint64_t bytes, struct err *err)
 {
-    struct arena_user *user = arena_user_of(s->ops, s->peer.uid);
-    struct lent *l = calloc(1, sizeof *l);
-    if (user == NULL || l == NULL) {
-        (void)err_set(err, -CAIRN_ENOMEM, "arena: no memory");
-        goto fail;
+    if (arena_check_quota(s, bytes, err) < 0) {
+        return NULL;
     }
-    if (arena_check_quota(s, user, bytes, err) < 0 || arena_new(bytes, &l->arena, err) < 0) {
-        goto fail;
+    struct lent *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        (void)err_set(err, -CAIRN_ENOMEM, "arena: no memory");
+        return NULL;
+    }
+    if (arena_new(bytes, &l->arena, err) < 0) {
+        free(l);
+        return NULL;
     }
     l->ops = s->ops;
-    l->user = user;
+    l->session = s;
+    l->uid = s->peer.uid;
     l->id = ++s->last_arena;
     l->holds = 1;
-    l->next = s->arenas;
-    s->arenas = l;
-    user->arenas++;
-    user->bytes += arena_bytes(l->arena);
-    s->ops->arena_bytes += arena_bytes(l->arena);
+    l->next = s->ops->lents;
+    s->ops->lents = l;
     return l;
-
-fail:
-    free(l);
-    arena_user_drop_empty(s->ops);
-    return NULL;
 }
 
 void op_arena_open(struct session *s, const struct frame_in *in)
@@ -177,7 +154,7 @@ void op_arena_open(struct session *s, const struct frame_in *in)
 void op_arena_mapped(struct session *s, const struct frame_in *in)
 {
     struct err err = { 0 };
-    struct lent *l = arena_find(s, in->msg->arena_mapped.arena);
+    struct lent *l = arena_find(s, in->msg->arena_ref.arena);
     if (l == NULL || l->mapped) {
         (void)err_set(&err, -CAIRN_EPROTO, "ARENA_MAPPED of no arena that waits for it");
         session_fail(s, in->frame->request, &err);
@@ -194,17 +171,12 @@ void op_arena_mapped(struct session *s, const struct frame_in *in)
 void op_arena_close(struct session *s, const struct frame_in *in)
 {
     struct err err = { 0 };
-    struct lent **at = &s->arenas;
-    while (*at != NULL && (*at)->id != in->msg->arena_close.arena) {
-        at = &(*at)->next;
-    }
-    if (*at == NULL) {
+    struct lent *l = arena_find(s, in->msg->arena_ref.arena);
+    if (l == NULL) {
         (void)err_set(&err, -CAIRN_EPROTO, "ARENA_CLOSE of no arena of this connection");
         session_fail(s, in->frame->request, &err);
         return;
     }
-    struct lent *l = *at;
-    *at = l->next;
-    arena_put(l);
+    arena_give_back(l);
     conn_send(s->conn, WIRE_DONE, in->frame->request, in->msg);
 }

@@ -41,8 +41,7 @@ struct ops {
     struct run *runs;    /* the open ones, newest use first */
     struct session *sessions;
     unsigned run_count;
-    struct arena_user *arena_users;
-    uint64_t arena_bytes; /* lent */
+    struct lent *lents; /* newest first */
     uint64_t start_ms, committed_count, failed_count, upload_count;
     unsigned query_count, load_count; /* under way */
     uv_timer_t beat;                  /* while questions are under way that say how far they are */
@@ -126,17 +125,11 @@ int run_drop(struct run *run,
 void run_close_all(struct ops *ops);
 
 /* ---- arenas (arena.c) ---- */
-struct arena_user { /* of one uid, in all its sessions */
-    uint32_t uid;
-    unsigned arenas;
-    uint64_t bytes;
-    struct arena_user *next;
-};
 struct lent {
     struct ops *ops;
-    struct arena_user *user;
+    struct session *session; /* NULL once that has given it back */
     struct arena *arena;
-    uint32_t id; /* on its connection */
+    uint32_t uid, id; /* id: on its connection */
     unsigned holds;
     bool mapped; /* by the trainer, and locked since */
     struct lent *next;
@@ -157,7 +150,6 @@ struct session {
     bool ignoring; /* frames of a refused upload are still coming */
     uint32_t ignored_request;
     struct buf_user write_user, read_user;
-    struct lent *arenas; /* newest first */
     uint32_t last_arena;
     struct query *queries; /* under way */
     unsigned busy;         /* those, and what else needs the session */

@@ -47,6 +47,11 @@ void upload_refuse(struct upload *u, struct err *err)
     upload_fail(u, err);
 }
 
+static uint64_t chunk_padded_bytes(uint32_t bytes)
+{
+    return round_up_u64(bytes, LIMIT_PAGE_BYTES);
+}
+
 /* Where the chunks lie, each on a page: the manifest has checked their numbers. */
 static int upload_take_offsets(struct upload *u, const struct wire_chunks *c, struct err *err)
 {
@@ -58,17 +63,15 @@ static int upload_take_offsets(struct upload *u, const struct wire_chunks *c, st
                        u->arena != NULL ? "from" : "without");
     }
     for (uint32_t i = 0; c->offsets != NULL && i < c->count; i++) {
-        uint64_t padded = round_up_u64(c->chunks[i].bytes, LIMIT_PAGE_BYTES);
-        uint64_t room = arena_bytes(u->arena->arena);
-        if (c->offsets[i] % LIMIT_PAGE_BYTES != 0 || c->offsets[i] > room ||
-            padded > room - c->offsets[i]) {
+        if (c->offsets[i] % LIMIT_PAGE_BYTES != 0 ||
+            !arena_has(u->arena->arena, c->offsets[i], chunk_padded_bytes(c->chunks[i].bytes))) {
             return err_set(err,
                            -CAIRN_EPROTO,
                            "CHUNKS: chunk %" PRIu32 " at %" PRIu64
                            " is not on a page inside of its arena of %" PRIu64 " bytes",
                            c->first + i,
                            c->offsets[i],
-                           room);
+                           arena_bytes(u->arena->arena));
         }
         u->chunk_offsets[c->first + i] = c->offsets[i];
     }
@@ -96,11 +99,10 @@ void op_entries(struct session *s, const struct frame_in *in)
     }
 }
 
-/* A buffer's padding is ours. */
+/* With zeros: a buffer is by us, an arena by its client. */
 static bool chunk_is_padded(const struct chunk_job *c)
 {
-    uint64_t end = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
-    for (uint64_t i = c->bytes; c->buf == NULL && i < end; i++) {
+    for (uint64_t i = c->bytes; i < chunk_padded_bytes(c->bytes); i++) {
         if (c->data[i] != 0) {
             return false;
         }
@@ -158,11 +160,10 @@ static void chunk_write_work(struct job *job)
     if (atomic_load(&u->cancelled)) {
         return;
     }
+    uint64_t bytes = chunk_padded_bytes(c->bytes);
     if (c->buf != NULL) {
-        uint64_t end = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
-        memset(c->buf->data + c->bytes, 0, end - c->bytes);
+        memset(c->buf->data + c->bytes, 0, bytes - c->bytes);
     } else {
-        uint64_t bytes = round_up_u64(c->bytes, LIMIT_PAGE_BYTES);
         c->rc = arena_check(u->arena->arena, u->chunk_offsets[c->index], bytes, &c->err);
     }
     if (c->rc == 0) {

@@ -92,9 +92,12 @@ struct wire_arena_open {
     uint64_t bytes;
 };
 struct wire_arena {
-    uint32_t arena; /* its number on the connection; also all of ARENA_MAPPED and ARENA_CLOSE */
-    uint64_t bytes; /* of ARENA alone */
+    uint32_t arena; /* its number on the connection */
+    uint64_t bytes;
 };
+struct wire_arena_ref {
+    uint32_t arena;
+}; /* ARENA_MAPPED, ARENA_CLOSE */
 struct wire_begin {
     struct slice run;
     struct boundary boundary;
@@ -202,7 +205,8 @@ union wire_msg {
     struct wire_run_list run_list;
     struct wire_run run_drop;
     struct wire_arena_open arena_open;
-    struct wire_arena arena, arena_mapped, arena_close;
+    struct wire_arena arena;
+    struct wire_arena_ref arena_ref;
     struct wire_begin begin;
     struct wire_begun begun;
     struct wire_chunks chunks;

@@ -36,38 +36,21 @@ void *codec_arena_to(struct bump *b, const union wire_msg *msg)
     return pb;
 }
 
-int codec_arena_mapped_from(struct codec *c, const void *pb, union wire_msg *ret)
+/* ARENA_MAPPED and ARENA_CLOSE. */
+int codec_arena_ref_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
-    const Cairn__ArenaMapped *m = pb;
+    const Cairn__ArenaRef *m = pb;
     (void)c;
-    ret->arena_mapped = (struct wire_arena){ .arena = m->arena };
+    ret->arena_ref.arena = m->arena;
     return 0;
 }
 
-void *codec_arena_mapped_to(struct bump *b, const union wire_msg *msg)
+void *codec_arena_ref_to(struct bump *b, const union wire_msg *msg)
 {
-    Cairn__ArenaMapped *pb = codec_new(b, &cairn__arena_mapped__descriptor);
+    Cairn__ArenaRef *pb = codec_new(b, &cairn__arena_ref__descriptor);
     if (pb == NULL) {
         return NULL;
     }
-    pb->arena = msg->arena_mapped.arena;
-    return pb;
-}
-
-int codec_arena_close_from(struct codec *c, const void *pb, union wire_msg *ret)
-{
-    const Cairn__ArenaClose *m = pb;
-    (void)c;
-    ret->arena_close = (struct wire_arena){ .arena = m->arena };
-    return 0;
-}
-
-void *codec_arena_close_to(struct bump *b, const union wire_msg *msg)
-{
-    Cairn__ArenaClose *pb = codec_new(b, &cairn__arena_close__descriptor);
-    if (pb == NULL) {
-        return NULL;
-    }
-    pb->arena = msg->arena_close.arena;
+    pb->arena = msg->arena_ref.arena;
     return pb;
 }

@@ -1,9 +1,12 @@
 /* Memory that trainer and daemon share: who gets it, what is saved from it, and what a trainer that
  * writes where it should not can spoil. */
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "site.h"
@@ -21,36 +24,20 @@ static void fill_job(struct site *s)
 /* Did the daemon take this step so? It says "path=arena" or "path=inline" when it has committed. */
 static bool committed_by(const struct daemon *d, uint64_t step, const char *path)
 {
-    char line[2048];
     char step_text[32];
     char path_text[32];
-    bool found = false;
-    FILE *log = fopen(d->log, "re");
-    cr_assert_not_null(log);
     (void)snprintf(step_text, sizeof step_text, " step=%llu ", (unsigned long long)step);
     (void)snprintf(path_text, sizeof path_text, " path=%s ", path);
-    while (fgets(line, sizeof line, log) != NULL) {
-        found = found || (strstr(line, "committed") != NULL && strstr(line, step_text) != NULL &&
-                          strstr(line, path_text) != NULL);
-    }
-    (void)fclose(log);
-    return found;
+    const char *const texts[] = { "committed", step_text, path_text, NULL };
+    return tmp_lines_with(d->log, texts) > 0;
 }
 
 /* Mappings of arenas that the daemon has. */
-static int arenas_of(const struct daemon *d)
+static unsigned arenas_of(const struct daemon *d)
 {
     char path[64];
-    char line[1024];
-    int count = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)d->proc.pid);
-    FILE *maps = fopen(path, "re");
-    cr_assert_not_null(maps);
-    while (fgets(line, sizeof line, maps) != NULL) {
-        count += strstr(line, "cairn-arena") != NULL;
-    }
-    (void)fclose(maps);
-    return count;
+    return tmp_lines_with(path, (const char *const[]){ "cairn-arena", NULL });
 }
 
 CASE(arena, the_first_save_is_inline_and_the_next_are_not, .timeout = 60)
@@ -206,26 +193,36 @@ static void spy(struct job *job, struct cairn_writer *w)
     cr_assert_eq(cairn_slot_done(job->c, &slot, 0), 0);
 }
 
+/* A record in an arena, with a place in it that is known. */
+static struct cairn_record *spied_record(struct site *s)
+{
+    struct cairn_record *r = NULL;
+    site_up(s);
+    fill_job(s);
+    s->job.model.during_put = spy;
+    site_save(s, 1, NULL);
+    cr_assert_eq(cairn_capture(s->c, &s->job.t, &r), 0, "%s", cairn_error(s->c));
+    return r;
+}
+
+/* As step 2, and what comes of it. */
+static void check_save(struct site *s, struct cairn_record **r, int rc)
+{
+    cr_assert_eq(cairn_save(s->c, r, &(struct cairn_save_args){ .step = 2 }, NULL),
+                 rc,
+                 "%s",
+                 cairn_error(s->c));
+}
+
 CASE(arena, bytes_that_changed_after_the_capture_are_refused, .timeout = 60)
 {
     struct site s;
-    struct cairn_record *r = NULL;
-    site_up(&s);
-    fill_job(&s);
-    s.job.model.during_put = spy;
-    site_save(&s, 1, NULL);
-    cr_assert_eq(cairn_capture(s.c, &s.job.t, &r), 0, "%s", cairn_error(s.c));
+    struct cairn_record *r = spied_record(&s);
     spied[SPY_BYTES / 2] ^= 1;
-    cr_assert_eq(cairn_save(s.c, &r, &(struct cairn_save_args){ .step = 2 }, NULL),
-                 -CAIRN_ECORRUPT,
-                 "%s",
-                 cairn_error(s.c));
+    check_save(&s, &r, -CAIRN_ECORRUPT);
     cr_assert_not_null(strstr(cairn_error(s.c), "changed in the arena"), "%s", cairn_error(s.c));
     spied[SPY_BYTES / 2] ^= 1; /* a failed save keeps its record: honest again, it is taken */
-    cr_assert_eq(cairn_save(s.c, &r, &(struct cairn_save_args){ .step = 2 }, NULL),
-                 0,
-                 "%s",
-                 cairn_error(s.c));
+    check_save(&s, &r, 0);
     cr_assert(committed_by(&s.d, 2, "arena"));
     site_down(&s);
 }
@@ -234,30 +231,63 @@ CASE(arena, bytes_that_changed_after_the_capture_are_refused, .timeout = 60)
 CASE(arena, padding_that_is_not_zero_is_refused, .timeout = 60)
 {
     struct site s;
-    struct cairn_record *r = NULL;
-    site_up(&s);
-    fill_job(&s);
-    s.job.model.during_put = spy;
-    site_save(&s, 1, NULL);
-    cr_assert_eq(cairn_capture(s.c, &s.job.t, &r), 0, "%s", cairn_error(s.c));
+    struct cairn_record *r = spied_record(&s);
     spied[SPY_BYTES + 99] = 1;
-    cr_assert_eq(cairn_save(s.c, &r, &(struct cairn_save_args){ .step = 2 }, NULL),
-                 -CAIRN_ECORRUPT,
-                 "%s",
-                 cairn_error(s.c));
+    check_save(&s, &r, -CAIRN_ECORRUPT);
     (void)cairn_record_free(r);
+    site_down(&s);
+}
+
+/* Where the sevens of the spy end in this file: behind them is padding. */
+static unsigned check_padding_behind_sevens(const char *path)
+{
+    static uint8_t sevens[4096];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    cr_assert(fd >= 0 && fstat(fd, &st) == 0);
+    uint8_t *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    cr_assert_neq(data, MAP_FAILED);
+    (void)close(fd);
+    memset(sevens, 7, sizeof sevens);
+    const uint8_t *at = memmem(data, (size_t)st.st_size, sevens, sizeof sevens);
+    for (size_t i = SPY_BYTES; at != NULL && i < SPY_BYTES + 100; i++) {
+        cr_assert_eq(at[i], 0, "byte %zu of the padding", i - SPY_BYTES);
+    }
+    (void)munmap(data, (size_t)st.st_size);
+    return at != NULL;
+}
+
+/* A buffer that held a larger chunk before must not leave bytes of that behind a smaller one. */
+CASE(arena, padding_of_what_comes_inline_is_zero_on_the_disk, .timeout = 60)
+{
+    static const uint64_t shape[] = { 16, 1 << 20 };
+    struct site s;
+    glob_t found;
+    char pattern[TMP_PATH_BYTES + 64];
+    unsigned count = 0;
+    site_up(&s);
+    cr_assert_eq(daemon_stop(&s.d), 0);
+    s.d.args[0] = "--arena-bytes=0";
+    s.d.args[1] = "--pool-bytes=32MiB";
+    daemon_start(&s.d, NULL);
+    (void)BOX_ADD(&s.job.model, "large", 70, CAIRN_HAS_ID, CAIRN_F32, 2, shape, 9);
+    site_save(&s, 1, NULL);
+    s.job.model.during_put = spy;
+    site_save(&s, 2, NULL);
+    (void)snprintf(pattern, sizeof pattern, "%s/runs/*/demo/segments/*.seg", s.d.data);
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "%s", pattern);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        count += check_padding_behind_sevens(found.gl_pathv[i]);
+    }
+    globfree(&found);
+    cr_assert_eq(count, 1);
     site_down(&s);
 }
 
 CASE(arena, pages_cannot_be_taken_out_of_it, .timeout = 60)
 {
     struct site s;
-    struct cairn_record *r = NULL;
-    site_up(&s);
-    fill_job(&s);
-    s.job.model.during_put = spy;
-    site_save(&s, 1, NULL);
-    cr_assert_eq(cairn_capture(s.c, &s.job.t, &r), 0, "%s", cairn_error(s.c));
+    struct cairn_record *r = spied_record(&s);
     cr_assert_lt(madvise(spied, SPY_BYTES, MADV_REMOVE), 0);
     cr_assert_eq(errno, EPERM);
     (void)cairn_record_free(r);

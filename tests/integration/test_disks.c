@@ -41,25 +41,16 @@ static void disk_dir(const char *fs, char ret[static TMP_PATH_BYTES])
 static void check_mode(const char *fs, const char *mode)
 {
     char dir[TMP_PATH_BYTES];
-    char line[4096];
-    bool found = false;
+    unsigned found = 0;
     struct daemon d;
-    struct proc p;
     disk_dir(fs, dir);
     daemon_init(&d, dir);
     daemon_start(&d, NULL);
     const char *argv[] = { CAIRN_TEST_CAIRN, "--socket", d.socket, "status", NULL };
-    proc_start(&p, &(struct proc_spec){ .argv = argv, .log_path = d.log, .pipe_out = true });
-    while (proc_line(&p, WAIT_MS, line, sizeof line)) {
-        (void)printf("%s: %s\n", fs, line);
-        found = found || strstr(line, mode) != NULL;
-    }
-    cr_assert(proc_wait(&p, WAIT_MS));
-    cr_assert_leq(proc_exit(&p), 1, "cairn status on %s: exit %d", fs, proc_exit(&p));
-    cr_assert(found, "cairn status does not say '%s' on %s", mode, fs);
-    if (p.out_fd >= 0) {
-        (void)close(p.out_fd);
-    }
+    const struct proc_spec spec = { .argv = argv, .log_path = d.log, .pipe_out = true };
+    int code = proc_say(&spec, WAIT_MS, (const char *const[]){ mode, NULL }, &found);
+    cr_assert_leq(code, 1, "cairn status on %s: exit %d", fs, code);
+    cr_assert_gt(found, 0, "cairn status does not say '%s' on %s", mode, fs);
     cr_assert_eq(daemon_stop(&d), 0);
     daemon_fini(&d);
     tmp_remove(dir);

@@ -244,16 +244,7 @@ static const struct attack attacks[] = {
 
 static bool log_says(const struct daemon *d, const char *text)
 {
-    char line[4096];
-    bool found = false;
-    FILE *log = fopen(d->log, "re");
-    while (log != NULL && !found && fgets(line, sizeof line, log) != NULL) {
-        found = strstr(line, text) != NULL;
-    }
-    if (log != NULL) {
-        (void)fclose(log);
-    }
-    return found;
+    return tmp_lines_with(d->log, (const char *const[]){ text, NULL }) > 0;
 }
 
 /* Files of evil's run that are no committed segment: must be none once its upload is aborted. */

@@ -412,27 +412,18 @@ CASE(queries, what_was_found_before_a_stop_is_told, .timeout = 60)
 }
 #endif
 
-/* Run `cairn log tiny` and look for a text; returns the exit code. */
-static int log_of(const struct ground *g, const char *option, const char *text, int *ret_found)
+/* Run `cairn log tiny` and count the lines with a text; returns the exit code. */
+static int log_of(const struct ground *g, const char *option, const char *text, unsigned *ret_found)
 {
-    char line[1024];
-    struct proc p;
     const char *argv[] = { CAIRN_TEST_CAIRN, "--socket", g->d.socket, "log", "tiny", option, NULL };
-    *ret_found = 0;
-    proc_start(&p, &(struct proc_spec){ .argv = argv, .log_path = g->d.log, .pipe_out = true });
-    while (proc_line(&p, WAIT_MS, line, sizeof line)) {
-        (void)printf("%s\n", line);
-        *ret_found += strstr(line, text) != NULL;
-    }
-    cr_assert(proc_wait(&p, WAIT_MS));
-    (void)close(p.out_fd);
-    return proc_exit(&p);
+    const struct proc_spec spec = { .argv = argv, .log_path = g->d.log, .pipe_out = true };
+    return proc_say(&spec, WAIT_MS, (const char *const[]){ text, NULL }, ret_found);
 }
 
 CASE(queries, cairn_log_marks_a_damaged_boundary, .timeout = 60)
 {
     struct ground g;
-    int found = 0;
+    unsigned found = 0;
     damaged_start(&g);
     cr_assert_eq(log_of(&g, NULL, "DAMAGED", &found), 1);
     cr_assert_eq(found, 1);
@@ -447,7 +438,7 @@ CASE(queries, cairn_log_marks_a_damaged_boundary, .timeout = 60)
 CASE(queries, cairn_log_goes_on_behind_a_damaged_boundary, .timeout = 120)
 {
     struct ground g;
-    int found = 0;
+    unsigned found = 0;
     ground_init(&g);
     daemon_start(&g.d, NULL);
     for (uint64_t seed = 1; seed <= 66; seed++) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -178,4 +179,28 @@ bool proc_last_line(struct proc *p, int timeout_ms, char *ret, size_t ret_bytes)
         }
         any = true;
     }
+}
+
+int proc_say(const struct proc_spec *spec,
+             int timeout_ms,
+             const char *const *texts,
+             unsigned *ret_counts)
+{
+    char line[4096];
+    struct proc p;
+    for (size_t i = 0; texts[i] != NULL; i++) {
+        ret_counts[i] = 0;
+    }
+    proc_start(&p, spec);
+    while (proc_line(&p, timeout_ms, line, sizeof line)) {
+        (void)printf("%s\n", line);
+        for (size_t i = 0; texts[i] != NULL; i++) {
+            ret_counts[i] += strstr(line, texts[i]) != NULL;
+        }
+    }
+    cr_assert(proc_wait(&p, timeout_ms), "%s does not end", spec->argv[0]);
+    if (p.out_fd >= 0) {
+        (void)close(p.out_fd);
+    }
+    return proc_exit(&p);
 }

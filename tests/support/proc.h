@@ -37,6 +37,13 @@ bool proc_line(struct proc *p, int timeout_ms, char *ret, size_t ret_bytes);
 /* The last line it writes before it ends; false: it wrote none or did not end in time. */
 bool proc_last_line(struct proc *p, int timeout_ms, char *ret, size_t ret_bytes);
 
+/* Run a program to its end, print what it says, and count the lines with each of these texts
+ * (NULL-terminated) into ret_counts. Returns its exit code. */
+int proc_say(const struct proc_spec *spec,
+             int timeout_ms,
+             const char *const *texts,
+             unsigned *ret_counts);
+
 /* poll() for input on one descriptor; true when there is some (or the other side is gone). */
 bool wait_input(int fd, int timeout_ms);
 

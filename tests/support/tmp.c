@@ -43,3 +43,20 @@ uint64_t tmp_free_bytes(const char *path)
     cr_assert_eq(statvfs(path, &vfs), 0, "%s: %s", path, strerror(errno));
     return (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }
+
+unsigned tmp_lines_with(const char *path, const char *const *texts)
+{
+    char line[4096];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+    cr_assert_not_null(file, "%s: %s", path, strerror(errno));
+    while (fgets(line, sizeof line, file) != NULL) {
+        size_t i = 0;
+        while (texts[i] != NULL && strstr(line, texts[i]) != NULL) {
+            i++;
+        }
+        count += texts[i] == NULL;
+    }
+    (void)fclose(file);
+    return count;
+}

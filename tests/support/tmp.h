@@ -16,4 +16,7 @@ void tmp_remove(const char *path);
 /* Bytes that may be written where it is. */
 uint64_t tmp_free_bytes(const char *path);
 
+/* How many lines of a file have all of these texts (NULL-terminated)? */
+unsigned tmp_lines_with(const char *path, const char *const *texts);
+
 #endif

@@ -201,6 +201,24 @@ CASE(codec, data)
     codec_done();
 }
 
+CASE(codec, arenas)
+{
+    static const uint32_t refs[] = { WIRE_ARENA_MAPPED, WIRE_ARENA_CLOSE };
+    union wire_msg out;
+    union wire_msg in = { .arena_open = { .bytes = UINT64_MAX } };
+    codec_there_and_back(WIRE_ARENA_OPEN, &in, &out);
+    cr_assert_eq(out.arena_open.bytes, UINT64_MAX);
+    in = (union wire_msg){ .arena = { .arena = UINT32_MAX, .bytes = UINT64_MAX } };
+    codec_there_and_back(WIRE_ARENA, &in, &out);
+    cr_assert(out.arena.arena == UINT32_MAX && out.arena.bytes == UINT64_MAX);
+    for (size_t i = 0; i < 2; i++) {
+        in = (union wire_msg){ .arena_ref = { .arena = 7 } };
+        codec_there_and_back(refs[i], &in, &out);
+        cr_assert_eq(out.arena_ref.arena, 7);
+    }
+    codec_done();
+}
+
 CASE(codec, find)
 {
     union wire_msg out;

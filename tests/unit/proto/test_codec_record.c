@@ -159,6 +159,7 @@ CASE(codec_record, chunks)
                                       .count = LIMIT_CHUNKS_PER_PAGE,
                                       .more = true } };
     codec_there(WIRE_CHUNKS, &in, &out);
+    cr_assert_null(out.chunks.offsets);
     cr_assert(out.chunks.first == 1048575 && out.chunks.more);
     cr_assert_eq(out.chunks.count, LIMIT_CHUNKS_PER_PAGE);
     for (uint32_t i = 0; i < LIMIT_CHUNKS_PER_PAGE; i++) {
@@ -166,6 +167,10 @@ CASE(codec_record, chunks)
         cr_assert(c->component == chunks[i].component && c->flags == chunks[i].flags);
         cr_assert(c->bytes == chunks[i].bytes && digest_equal(&c->digest, &chunks[i].digest));
     }
+    static const uint64_t offsets[] = { 4096, UINT64_MAX };
+    in = (union wire_msg){ .chunks = { .chunks = chunks, .count = 2, .offsets = offsets } };
+    codec_there(WIRE_CHUNKS, &in, &out);
+    cr_assert(out.chunks.offsets[0] == 4096 && out.chunks.offsets[1] == UINT64_MAX);
     in = (union wire_msg){ .chunks = { 0 } };
     codec_there(WIRE_CHUNKS, &in, &out);
     cr_assert(out.chunks.count == 0 && !out.chunks.more);
