@@ -24,11 +24,11 @@ const size_t hash_set_count = sizeof hash_sets / sizeof hash_sets[0];
 /* Asked each time: it is two loads, and nothing has to be set up before, by any thread. */
 static const struct hash_set *hash_widest(void)
 {
-    size_t i = hash_set_count - 1;
-    while (!hash_sets[i]->usable()) {
-        i--;
+    const struct hash_set *widest = &hash_plain;
+    for (size_t i = 1; i < sizeof hash_sets / sizeof hash_sets[0]; i++) {
+        widest = hash_sets[i]->usable() ? hash_sets[i] : widest;
     }
-    return hash_sets[i];
+    return widest;
 }
 
 static XXH3_state_t *hash_state(struct hasher *h)
