@@ -67,7 +67,8 @@ struct cairn_trainer {
      * does. */
     bool foreign_gradients_ok;
     /* Refuse what is otherwise a warning: another config digest; optimizer state of a parameter
-     * that the model does not have. */
+     * that the model does not have. strict_config also refuses (without it nobody is told) a config
+     * digest that only the record has, or only the trainer; with none on both sides it accepts. */
     bool strict_config, strict_optimizer;
     /* Told, in a sentence, what a capture or restore found odd and went on with. It lives for the
      * call; NULL: nobody is told. Never called when strict. Do not call the library from it. */
@@ -205,7 +206,7 @@ CAIRN_API int cairn_model_state_restore_weighted(struct cairn *c,
 /* Would the boundary that `selector` names fit the trainer's model? Compares contracts, and reads
  * no payload; a record that is no model state is compared by the parameters of its model.
  * *ret_count, if not NULL, is how many trainable parameters were recorded, also on EMISMATCH.
- * Errors: EMISMATCH lists parameters that are missing, extra and changed, eight of each; EINVAL no
+ * Errors: EMISMATCH counts the parameters that are missing, extra and changed, and names the first of each; EINVAL no
  * walk; as cairn_load.   Ownership: -.   Threads: one per handle.   Blocks: until the manifest is
  * here. */
 CAIRN_API int cairn_contract_fit(struct cairn *c,
