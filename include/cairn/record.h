@@ -266,10 +266,10 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
 /* ---- records ----------------------------------------------------------------------------------
  */
 
-/* Save (seed: save): stream the record to the daemon and wait until it is durable there (fsynced, committed).
- * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
- * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
- * lost connection is remade and the save settled until the deadline passes.
+/* Save (seed: save): stream the record to the daemon and wait until it is durable there (fsynced,
+ * committed). On success frees *r and sets it to NULL. On failure *r stays and may be saved again:
+ * the same record keeps its save id, so a save whose acknowledgement was lost is found, not
+ * repeated. A lost connection is remade and the save settled until the deadline passes.
  * Errors: EINVAL no captured record, labels, or precision; EPRECISION a value would change in that
  * precision (names it, how many, the first), and lossy_ok is false; ERANGE an integer does not fit,
  * always; ELIMIT; ENOTSUP; EACCES the run may not be written;
@@ -324,11 +324,11 @@ CAIRN_API int cairn_find(struct cairn *c,
                          struct cairn_boundary *ret,
                          size_t *ret_count);
 
-/* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon; payload streams
- * later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest boundary is
- * ECORRUPT, never "none".
- * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and those
- * that are known); EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
+/* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon;
+ * payload streams later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest
+ * boundary is ECORRUPT, never "none".
+ * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
+ * those that are known); EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
  * cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until the manifest is
  * here; timeout_ms 0: the handle's. */
 CAIRN_API int

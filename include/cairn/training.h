@@ -83,7 +83,8 @@ struct cairn_trainer {
  * ECONCURRENT; ESYNC a slot was left open; EBUSY a capture of this handle is under way; EWINDOW;
  * EDTYPES one (id, trainable) with two dtypes, or the walk and the model differ; EINVAL; EEXIST;
  * ELIMIT; ENOMEM; what a save that was started before and not waited for has failed with, once and
- * before anything is captured (cairn_save_start): capture again. On failure there is no record. Ownership: *ret is saved or freed by the caller.
+ * before anything is captured (cairn_save_start): capture again. On failure there is no record.
+ * Ownership: *ret is saved or freed by the caller.
  * Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for one copy of the
  * state. */
 CAIRN_API int
@@ -168,7 +169,8 @@ CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c,
  * TrainableParameterContract): id, dtype and shape of every trainable floating parameter, as the
  * walk `param` tells them, so `param` is needed. Pending gradients must be those of trainable
  * parameters, of their shapes, and not quantized, at capture and at restore. cairn_save and
- * cairn_load serve these records too (seed: ModelStateTrainingRecord::save, load). There is no variant with dtypes: the contract has them. */
+ * cairn_load serve these records too (seed: ModelStateTrainingRecord::save, load). There
+ * is no variant with dtypes: the contract has them. */
 
 /* Capture (seed: ModelStateTrainingRecord::capture, capture_weighted). Order: contract, gradients,
  * model, optimizer, scheduler, state. Errors: as cairn_capture; EINVAL no walk, or tied parameters
@@ -211,8 +213,8 @@ CAIRN_API int cairn_model_state_restore_weighted(struct cairn *c,
  * no payload; a record that is no model state is compared by the parameters of its model.
  * *ret_count, if not NULL, is how many trainable parameters were recorded, also on EMISMATCH.
  * Errors: EMISMATCH counts the parameters that are missing, extra and changed, and names the first
- * of each; EINVAL no walk; as cairn_load.   Ownership: -.   Threads: one per handle.   Blocks: until
- * the manifest is here. */
+ * of each; EINVAL no walk; as cairn_load.   Ownership: -.   Threads: one per handle.
+ * Blocks: until the manifest is here. */
 CAIRN_API int cairn_contract_fit(struct cairn *c,
                                  const char *selector,
                                  const struct cairn_trainer *t,
