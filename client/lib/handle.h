@@ -104,6 +104,15 @@ static inline int cl_shown(struct slice path)
     return path.bytes > 100 ? 100 : (int)path.bytes;
 }
 
+/* ---- about.c ---- */
+
+/* Say which component and entry a failure is about, in err's fields and in front of its sentence:
+ * "model 'w' (id 7): ...". What the sentence itself names is not named again; `id` NULL: it has
+ * none, or nobody knows. Returns err's code. */
+int cl_about(struct err *err, uint32_t component, struct slice path, const uint64_t *id);
+/* Put "WHAT COMPONENT: " in front, or "WHAT: " where the sentence names the component. */
+int cl_during(struct err *err, int rc, const char *what, uint32_t component);
+
 /* ---- capture_async.c ---- */
 
 /* The loop that waits for the handle's descriptor has something to do. Under slot_lock. */

@@ -187,7 +187,8 @@ static int slot_check_value(struct capture *cap, const struct slot *slot)
 {
     int rc = writer_check_bool(&slot->key, slot->dst, &cap->c->err);
     if (rc < 0) {
-        (void)err_at(&cap->c->err, slot->component, slot->key.path.data, slot->key.path.bytes);
+        const uint64_t *id = (slot->key.flags & ENTRY_HAS_ID) != 0 ? &slot->key.id : NULL;
+        (void)cl_about(&cap->c->err, slot->component, slot->key.path, id);
     }
     return rc;
 }
