@@ -6,8 +6,6 @@
 
 #include "lib/handle.h"
 
-#define ABOUT_SHOWN 100 /* bytes of a path: the sentence must fit too */
-
 /* "model: ...", "component model ...", "chunk 3 (model)", "entries of model": as a word, and not as
  * in "no parameter of the model", which tells of no component. */
 static bool about_has_component(const char *text, const char *name)
@@ -30,17 +28,17 @@ static bool about_has_component(const char *text, const char *name)
 
 static bool about_has_path(const char *text, const char *shown)
 {
-    char quoted[ABOUT_SHOWN + 3];
+    char quoted[CL_SHOWN_BYTES + 3];
     (void)snprintf(quoted, sizeof quoted, "'%s'", shown);
     return strstr(text, quoted) != NULL;
 }
 
 int cl_about(struct err *err, uint32_t component, struct slice path, const uint64_t *id)
 {
-    char shown[ABOUT_SHOWN + 1];
-    char entry[ABOUT_SHOWN + 40] = "";
+    char shown[CL_SHOWN_BYTES + 1];
+    char entry[CL_SHOWN_BYTES + 40] = "";
     (void)err_at(err, component, path.data, path.bytes);
-    (void)snprintf(shown, sizeof shown, "%.*s", ABOUT_SHOWN, err->path);
+    (void)snprintf(shown, sizeof shown, "%.*s", CL_SHOWN_BYTES, err->path);
     bool names_component = component == COMPONENT_NONE || component >= COMPONENT_NR ||
                            about_has_component(err->msg, component_name(component));
     bool names_path = shown[0] == '\0' || about_has_path(err->msg, shown);
@@ -58,6 +56,11 @@ int cl_about(struct err *err, uint32_t component, struct slice path, const uint6
                     names_component ? "entry" : component_name(component),
                     names_path ? "" : " ",
                     entry);
+}
+
+int cl_about_entry(struct err *err, uint32_t component, const struct entry *e)
+{
+    return cl_about(err, component, e->path, (e->flags & ENTRY_HAS_ID) != 0 ? &e->id : NULL);
 }
 
 int cl_during(struct err *err, int rc, const char *what, uint32_t component)

@@ -73,8 +73,7 @@ static int load_infos(struct cairn_record *r, const struct boundary *b)
 /* Of a later release, whose meaning nobody here can guess: not damaged, so not ECORRUPT. */
 static int load_kind(struct cairn_record *r, uint32_t kind)
 {
-    uint32_t known = KIND_DTYPES | KIND_WEIGHTED | KIND_MODEL_STATE;
-    if ((kind & ~known) == 0) {
+    if ((kind & ~(uint32_t)KINDS_KNOWN) == 0) {
         return 0;
     }
     return err_set(&r->c->err,
@@ -85,7 +84,7 @@ static int load_kind(struct cairn_record *r, uint32_t kind)
                    (unsigned long long)r->boundary.seq,
                    kind,
                    CAIRN_VERSION,
-                   known);
+                   (unsigned)KINDS_KNOWN);
 }
 
 static int load_row(struct cairn_record *r, const struct boundary *b)

@@ -186,11 +186,7 @@ int slot_check_failed(struct capture *cap)
 static int slot_check_value(struct capture *cap, const struct slot *slot)
 {
     int rc = writer_check_bool(&slot->key, slot->dst, &cap->c->err);
-    if (rc < 0) {
-        const uint64_t *id = (slot->key.flags & ENTRY_HAS_ID) != 0 ? &slot->key.id : NULL;
-        (void)cl_about(&cap->c->err, slot->component, slot->key.path, id);
-    }
-    return rc;
+    return rc < 0 ? cl_about_entry(&cap->c->err, slot->component, &slot->key) : 0;
 }
 
 /* The bytes go where the entry says that they are. */

@@ -12,8 +12,7 @@
 int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
 {
     if (rc < 0) {
-        const uint64_t *id = (e->flags & ENTRY_HAS_ID) != 0 ? &e->id : NULL;
-        (void)cl_about(&w->cap->c->err, w->component, e->path, id);
+        (void)cl_about_entry(&w->cap->c->err, w->component, e);
         if (w->cap->rc == 0) {
             w->cap->rc = rc;
         }

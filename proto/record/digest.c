@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/hash.h"
 #include "record/quant.h"
-
-struct digest digest_bytes(const void *data, size_t bytes)
-{
-    return hash_bytes(data, bytes);
-}
 
 bool digest_equal(const struct digest *a, const struct digest *b)
 {
@@ -111,25 +105,22 @@ static void digest_rare(struct hasher *state, const struct entry *e)
 }
 
 struct component_digest {
-    struct hasher *state;
+    struct hasher state;
     uint64_t entry_count;
 };
 
 struct component_digest *component_digest_new(enum component component, struct slice type)
 {
-    struct component_digest *d = calloc(1, sizeof *d);
+    struct component_digest *d = aligned_alloc(alignof(struct component_digest), sizeof *d);
     if (d == NULL) {
         return NULL;
     }
-    d->state = hasher_new();
-    if (d->state == NULL) {
-        return component_digest_free(d);
-    }
+    d->entry_count = 0;
     uint8_t head[12];
-    hasher_start(d->state);
+    hasher_start(&d->state);
     (void)digest_u32(digest_put(head, "CRN1comp", 8), (uint32_t)component);
-    hasher_add(d->state, head, sizeof head);
-    digest_text(d->state, type);
+    hasher_add(&d->state, head, sizeof head);
+    digest_text(&d->state, type);
     return d;
 }
 
@@ -147,9 +138,9 @@ void component_digest_entry(struct component_digest *d, const struct entry *e)
     }
     at = digest_u64(at, e->bytes);
     at = digest_put(at, e->digest.byte, sizeof e->digest.byte);
-    digest_text(d->state, e->path);
-    hasher_add(d->state, fixed, (size_t)(at - fixed));
-    digest_rare(d->state, e);
+    digest_text(&d->state, e->path);
+    hasher_add(&d->state, fixed, (size_t)(at - fixed));
+    digest_rare(&d->state, e);
     d->entry_count++;
 }
 
@@ -157,16 +148,13 @@ struct digest component_digest_end(struct component_digest *d)
 {
     uint8_t count[8];
     (void)digest_u64(count, d->entry_count);
-    hasher_add(d->state, count, sizeof count);
-    return hasher_end(d->state);
+    hasher_add(&d->state, count, sizeof count);
+    return hasher_end(&d->state);
 }
 
 struct component_digest *component_digest_free(struct component_digest *d)
 {
-    if (d != NULL) {
-        (void)hasher_free(d->state);
-        free(d);
-    }
+    free(d);
     return NULL;
 }
 

@@ -21,7 +21,7 @@ const struct hash_set *const hash_sets[] = {
 };
 const size_t hash_set_count = sizeof hash_sets / sizeof hash_sets[0];
 
-/* Asked each time: it is two loads, and nothing has to be set up before, by any thread. */
+/* Asked each time: that is a look at a word or two, and no thread has to set anything up before. */
 static const struct hash_set *hash_widest(void)
 {
     const struct hash_set *widest = &hash_plain;
@@ -34,6 +34,11 @@ static const struct hash_set *hash_widest(void)
 static XXH3_state_t *hash_state(struct hasher *h)
 {
     return (XXH3_state_t *)(void *)h->state;
+}
+
+static const XXH3_state_t *hash_const_state(const struct hasher *h)
+{
+    return (const XXH3_state_t *)(const void *)h->state;
 }
 
 struct hasher *hasher_new(void)
@@ -60,18 +65,18 @@ void hasher_add(struct hasher *h, const void *data, size_t bytes)
     }
 }
 
+/* What is left to the end fits the buffer of the state: no width to choose. */
 struct digest hasher_end(const struct hasher *h)
 {
-    return hash_widest()->end(h->state);
+    return body_digest(XXH3_128bits_digest(hash_const_state(h)));
 }
 
-/* What the two widths share is all of the state; only the end differs. */
 uint64_t hasher_end_64(const struct hasher *h)
 {
-    return XXH3_64bits_digest((const XXH3_state_t *)(const void *)h->state);
+    return XXH3_64bits_digest(hash_const_state(h));
 }
 
-struct digest hash_bytes(const void *data, size_t bytes)
+struct digest digest_bytes(const void *data, size_t bytes)
 {
     return hash_widest()->whole(bytes == 0 ? "" : data, bytes);
 }

@@ -1,6 +1,6 @@
-/* hash.h: XXH3 of bytes, whole or in pieces. The one place that sees xxHash, and where the widest
- * vectors that this processor has are chosen: at 128 bits the hash is half as fast as memory, from
- * 256 on it is faster. The value is the same in all of them. */
+/* hash.h: XXH3 of bytes, whole or in pieces. The one place of library and daemon that sees
+ * xxHash, and where the widest vectors that this processor has are chosen: at 128 bits the hash is
+ * half as fast as memory, from 256 on it is faster. The value is the same in all of them. */
 #ifndef RECORD_HASH_H
 #define RECORD_HASH_H
 
@@ -24,14 +24,13 @@ struct digest hasher_end(const struct hasher *h);
 uint64_t hasher_end_64(const struct hasher *h);
 
 /* XXH3-128 of one piece. */
-struct digest hash_bytes(const void *data, size_t bytes);
+struct digest digest_bytes(const void *data, size_t bytes);
 
 /* For tests: each set of instructions that this build knows, from the narrowest on. */
 struct hash_set {
     const char *name;
     bool (*usable)(void); /* on this processor */
     void (*add)(void *state, const void *data, size_t bytes);
-    struct digest (*end)(const void *state);
     struct digest (*whole)(const void *data, size_t bytes);
 };
 extern const struct hash_set *const hash_sets[];

@@ -31,11 +31,6 @@ static void body_add(void *state, const void *data, size_t bytes)
     (void)XXH3_128bits_update(state, data, bytes);
 }
 
-static struct digest body_end(const void *state)
-{
-    return body_digest(XXH3_128bits_digest(state));
-}
-
 static struct digest body_whole(const void *data, size_t bytes)
 {
     return body_digest(XXH3_128bits(data, bytes));
@@ -45,6 +40,5 @@ const struct hash_set HASH_SET = {
     .name = HASH_NAME,
     .usable = body_usable,
     .add = body_add,
-    .end = body_end,
     .whole = body_whole,
 };
