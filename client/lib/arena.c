@@ -39,7 +39,7 @@ void cl_drop_leases(struct cairn *c)
 
 /* ---- asking the daemon ---- */
 
-static int arena_say(struct cairn *c, uint32_t type, uint32_t id)
+int cl_arena_say(struct cairn *c, uint32_t type, uint32_t id)
 {
     union wire_msg answer;
     union wire_msg msg = { .arena_ref = { .arena = id } };
@@ -56,7 +56,7 @@ static int arena_close_unused(struct cairn *c)
             continue;
         }
         if (arena_is_ours(c, lease)) {
-            rc = arena_say(c, WIRE_ARENA_CLOSE, lease->id);
+            rc = cl_arena_say(c, WIRE_ARENA_CLOSE, lease->id);
         }
         lease_put(lease);
         c->leases[i] = NULL;
@@ -94,7 +94,7 @@ static int arena_map(struct cairn *c, struct region *r, const struct wire_arena 
         return rc;
     }
     *at = lease;
-    return arena_say(c, WIRE_ARENA_MAPPED, a->arena);
+    return cl_arena_say(c, WIRE_ARENA_MAPPED, a->arena);
 }
 
 static int arena_ask(struct cairn *c, struct region *r)

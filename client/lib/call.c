@@ -23,6 +23,7 @@ void cl_drop(struct cairn *c)
     c->pinned = NULL;
     c->unpin = false;
     stream_dropped(&c->stream);
+    ring_dropped(&c->ring);
     pending_lost(c);
 }
 
@@ -309,6 +310,9 @@ int cl_ready(struct cairn *c)
     }
     if (rc == 0 && c->unpin) {
         rc = call_unpin(c);
+    }
+    if (rc == 0) {
+        rc = ring_close(c);
     }
     return rc;
 }

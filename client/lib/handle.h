@@ -10,6 +10,7 @@
 #include "internal/err.h"
 #include "internal/slice.h"
 #include "lib/region.h"
+#include "lib/ring.h"
 #include "lib/stream.h"
 #include "lib/transport.h"
 #include "wire/codec.h"
@@ -55,6 +56,7 @@ struct cairn {
     struct cairn_record *pinned;
     bool unpin; /* its record is gone: CLOSE before the next request */
     struct stream stream;
+    struct ring ring;
 
     /* What the handle holds. */
     struct found found;
@@ -132,6 +134,8 @@ uint32_t cl_arena_of(const struct cairn *c, const struct region *r, uint64_t byt
  * daemon, for a save that nobody knows the end of. Errors: ENOMEM. */
 int cl_part_from_arena(struct cairn *c, struct region *r);
 void cl_drop_leases(struct cairn *c);
+/* ARENA_MAPPED or ARENA_CLOSE, and its DONE. */
+int cl_arena_say(struct cairn *c, uint32_t type, uint32_t arena);
 
 /* ---- find.c ---- */
 void found_free(struct found *f);

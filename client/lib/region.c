@@ -8,15 +8,11 @@
 #include <unistd.h>
 
 #include "internal/ckd.h"
+#include "lib/pages.h"
 
-#define REGION_HUGE_BYTES (UINT64_C(2) << 20)
 #define REGION_STEP_BYTES (UINT64_C(64) << 20)
 #define REGION_MOST_BYTES (UINT64_C(1) << 40)
 #define REGION_LEAST_BYTES (UINT64_C(1) << 30)
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 void lease_put(struct lease *lease)
 {
@@ -25,25 +21,16 @@ void lease_put(struct lease *lease)
     }
 }
 
-/* A forked child has no use for a copy, and huge pages make the first touch cheap. Neither is
- * needed to be right. */
-static void region_advise(const struct region *r)
-{
-    (void)madvise(r->base, r->reserved_bytes, MADV_DONTFORK);
-    (void)madvise(r->base, r->reserved_bytes, MADV_HUGEPAGE);
-}
-
 /* Address space costs nothing until it is written to, but a limit may be set on it: take less then.
  */
 static int region_reserve(struct region *r, struct err *err)
 {
     for (uint64_t bytes = REGION_MOST_BYTES; bytes >= REGION_LEAST_BYTES; bytes /= 2) {
-        void *base =
-            mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base != MAP_FAILED) {
+        void *base = pages_reserve(bytes);
+        if (base != NULL) {
             r->base = base;
             r->reserved_bytes = bytes;
-            region_advise(r);
+            pages_advise(r->base, r->reserved_bytes);
             return 0;
         }
     }
@@ -74,8 +61,8 @@ static void *region_toucher(void *arg)
     for (uint64_t at = 0; at < r->touch_bytes && !atomic_load(&r->stop); at += REGION_STEP_BYTES) {
         uint64_t left = r->touch_bytes - at;
         uint64_t bytes = left < REGION_STEP_BYTES ? left : REGION_STEP_BYTES;
-        if (madvise(r->base + at, bytes, MADV_POPULATE_WRITE) < 0 && errno != EINTR) {
-            break; /* an older kernel, or no memory: who writes there will see */
+        if (!pages_touch(r->base + at, bytes)) {
+            break;
         }
     }
     return NULL;
@@ -134,7 +121,7 @@ int region_unshare(struct region *r, struct err *err)
     r->lease = NULL;
     r->shared_bytes = 0;
     r->ready_bytes = 0;
-    region_advise(r);
+    pages_advise(r->base, r->reserved_bytes);
     return 0;
 }
 
@@ -155,7 +142,7 @@ int region_share(struct region *r, int fd, uint64_t bytes, struct lease *lease, 
     r->ready_bytes = bytes;
     r->shared_bytes = bytes;
     r->lease = lease;
-    region_advise(r);
+    pages_advise(r->base, r->reserved_bytes);
     return 0;
 }
 
@@ -172,7 +159,7 @@ int region_ready(struct region *r, uint64_t bytes, struct err *err)
                        (unsigned long long)r->reserved_bytes);
     }
     uint64_t generous = round_up_u64(bytes, REGION_STEP_BYTES);
-    uint64_t exact = round_up_u64(bytes, REGION_HUGE_BYTES);
+    uint64_t exact = round_up_u64(bytes, PAGES_HUGE_BYTES);
     uint64_t wanted = generous <= r->reserved_bytes ? generous : r->reserved_bytes;
     uint8_t *from = r->base + r->ready_bytes;
     if (mprotect(from, wanted - r->ready_bytes, PROT_READ | PROT_WRITE) < 0) {

@@ -1,41 +1,53 @@
-/* stream.h: payload of the pinned boundary, chunk by chunk, through a window of buffers.
+/* stream.h: payload of the pinned boundary, chunk by chunk.
  *
  * Reading in put order streams; a read elsewhere starts over at its chunk, with little read ahead
- * until it turns out to go on in order. A chunk is verified before anybody sees a byte of it. */
+ * until it turns out to go on in order. A chunk that an entry fills goes straight to where the
+ * entry is wanted, and is verified on the way; one that entries share is kept, verified, until its
+ * last one was read. */
 #ifndef LIB_STREAM_H
 #define LIB_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "internal/limits.h"
+#include "lib/chunks.h"
 
 struct cairn;
 struct cairn_record;
 struct entry;
 
-struct stream_buf {
-    uint8_t *data; /* allocated when first needed */
-    uint32_t chunk;
-    bool valid;
-    bool consumed; /* its last byte was handed out: the first to be reused */
-    uint64_t used_at;
-};
-
 struct stream {
     const struct cairn_record *record; /* whose chunks the buffers hold */
     bool active;
     uint32_t request;
-    uint32_t next, end; /* chunks that are to come */
-    uint32_t ahead;     /* how many chunks to ask for at once; 0: all that follow */
-    uint32_t owed;      /* credits to give back */
-    bool resumed;       /* the connection was lost: ask for as much as before */
-    uint64_t clock;
-    struct stream_buf bufs[LIMIT_WINDOW_CHUNKS];
+    bool in_ring;              /* its chunks come into the ring */
+    uint32_t first, next, end; /* chunks: the first of all, those that are to come */
+    uint32_t credits;
+    uint32_t ahead; /* how many chunks to ask for at once; 0: all that follow */
+    uint32_t owed;  /* credits to give back */
+    bool resumed;   /* the connection was lost: ask for as much as before */
+    struct chunk_bufs bufs;
 };
 
-/* The bytes of an entry that lies in chunks, verified, into dst; makes the connection anew when it
- * is lost. Errors: ECORRUPT, EPRUNED, ECONN, ETIMEDOUT. */
+/* A chunk that has come. */
+struct stream_chunk {
+    struct chunk_buf *buf; /* NULL: it went straight to its place */
+    uint8_t *data;
+    bool valid; /* false: it came damaged */
+};
+
+/* The chunk, to dst, or, NULL, to where it can be looked at until the next one is asked for.
+ * `needed`: how many in a row are wanted for certain. Makes the connection anew when it is lost.
+ * Errors: EPRUNED, ECONN, ETIMEDOUT, ENOMEM. */
+int stream_chunk(struct cairn *c,
+                 struct cairn_record *r,
+                 uint32_t index,
+                 uint32_t needed,
+                 uint8_t *dst,
+                 struct stream_chunk *ret);
+
+/* The bytes of an entry that lies in chunks, into dst, which is not to be used when it fails.
+ * Errors: ECORRUPT, and those of stream_chunk. */
 int stream_read(struct cairn *c, struct cairn_record *r, const struct entry *e, void *dst);
 /* End the stream under way, so that other requests may be made. */
 int stream_stop(struct cairn *c);

@@ -18,6 +18,7 @@
 
 struct arena {
     int fd;
+    enum arena_use use;
     uint64_t bytes;
     uint8_t *base;
 };
@@ -43,7 +44,8 @@ static int arena_map(struct arena *a, struct err *err)
     if (fcntl(a->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
         return arena_errno(err, "seal its size");
     }
-    void *base = mmap(NULL, a->bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, a->fd, 0);
+    int access = a->use == ARENA_RING ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *base = mmap(NULL, a->bytes, access, MAP_SHARED | MAP_NORESERVE, a->fd, 0);
     if (base == MAP_FAILED) {
         return arena_errno(err, "map it");
     }
@@ -53,7 +55,7 @@ static int arena_map(struct arena *a, struct err *err)
     return 0;
 }
 
-int arena_new(uint64_t bytes, struct arena **ret, struct err *err)
+int arena_new(uint64_t bytes, enum arena_use use, struct arena **ret, struct err *err)
 {
     if (bytes > ARENA_MOST_BYTES) {
         return err_set(err, -CAIRN_ELIMIT, "an arena of %" PRIu64 " bytes: too large", bytes);
@@ -62,6 +64,7 @@ int arena_new(uint64_t bytes, struct arena **ret, struct err *err)
     if (a == NULL) {
         return err_set(err, -CAIRN_ENOMEM, "arena: no memory");
     }
+    a->use = use;
     a->bytes = round_up_u64(bytes, ARENA_ALIGN_BYTES);
     a->fd = arena_memfd();
     int rc = a->fd < 0 ? arena_errno(err, "make it") : arena_map(a, err);
@@ -98,6 +101,11 @@ uint64_t arena_bytes(const struct arena *a)
     return a->bytes;
 }
 
+enum arena_use arena_use(const struct arena *a)
+{
+    return a->use;
+}
+
 int arena_lock(struct arena *a, struct err *err)
 {
     return fcntl(a->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0
@@ -131,6 +139,11 @@ int arena_check(const struct arena *a, uint64_t offset, uint64_t bytes, struct e
 }
 
 const uint8_t *arena_at(const struct arena *a, uint64_t offset)
+{
+    return a->base + offset;
+}
+
+uint8_t *arena_ring_at(struct arena *a, uint64_t offset)
 {
     return a->base + offset;
 }

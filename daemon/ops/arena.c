@@ -1,5 +1,5 @@
-/* arena.c: memory lent to sessions. A lent arena is held by its session, and by the uploads whose
- * chunks lie in it: so what was sealed outlives its trainer. */
+/* arena.c: memory lent to sessions. A lent arena is held by its session, by the uploads whose chunks
+ * lie in it (so what was sealed outlives its trainer), and by the load that reads into it. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,15 +16,27 @@ static struct lent *arena_find(const struct session *s, uint32_t id)
     return l;
 }
 
-struct lent *arena_hold(struct session *s, uint32_t id, struct err *err)
+/* What is wrong with it; NULL: nothing. */
+static const char *arena_wrong(const struct lent *l, enum arena_use use)
+{
+    if (l == NULL) {
+        return "none of this connection's";
+    }
+    if (!l->mapped) {
+        return "ARENA_MAPPED has not come yet";
+    }
+    if (arena_use(l->arena) != use) {
+        return use == ARENA_RING ? "it is for saves, not a ring" : "it is a ring, for loads only";
+    }
+    return NULL;
+}
+
+struct lent *arena_hold(struct session *s, uint32_t id, enum arena_use use, struct err *err)
 {
     struct lent *l = arena_find(s, id);
-    if (l == NULL || !l->mapped) {
-        (void)err_set(err,
-                      -CAIRN_EINVAL,
-                      "arena %" PRIu32 ": %s",
-                      id,
-                      l == NULL ? "none of this connection's" : "ARENA_MAPPED has not come yet");
+    const char *wrong = arena_wrong(l, use);
+    if (wrong != NULL) {
+        (void)err_set(err, -CAIRN_EINVAL, "arena %" PRIu32 ": %s", id, wrong);
         return NULL;
     }
     l->holds++;
@@ -45,7 +57,7 @@ void arena_put(struct lent *l)
     free(l);
 }
 
-/* An upload may read it still. */
+/* An upload or a load may use it still. */
 static void arena_give_back(struct lent *l)
 {
     l->session = NULL;
@@ -110,9 +122,11 @@ static int arena_check_quota(const struct session *s, uint64_t bytes, struct err
 /* ---- the frames ---- */
 
 /* NULL, and *err says why. */
-static struct lent *arena_lend(struct session *s, uint64_t bytes, struct err *err)
+static struct lent *
+arena_lend(struct session *s, const struct wire_arena_open *asked, struct err *err)
 {
-    if (arena_check_quota(s, bytes, err) < 0) {
+    enum arena_use use = asked->ring ? ARENA_RING : ARENA_SAVE;
+    if (arena_check_quota(s, asked->bytes, err) < 0) {
         return NULL;
     }
     struct lent *l = calloc(1, sizeof *l);
@@ -120,7 +134,7 @@ static struct lent *arena_lend(struct session *s, uint64_t bytes, struct err *er
         (void)err_set(err, -CAIRN_ENOMEM, "arena: no memory");
         return NULL;
     }
-    if (arena_new(bytes, &l->arena, err) < 0) {
+    if (arena_new(asked->bytes, use, &l->arena, err) < 0) {
         free(l);
         return NULL;
     }
@@ -141,7 +155,7 @@ void op_arena_open(struct session *s, const struct frame_in *in)
     if (s->ops->stopping) {
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
     } else {
-        l = arena_lend(s, in->msg->arena_open.bytes, &err);
+        l = arena_lend(s, &in->msg->arena_open, &err);
     }
     if (l == NULL) {
         session_refuse(s, in->frame->request, &err);

@@ -1,7 +1,10 @@
 /* load.c: a pinned boundary of one connection, and the stream of its chunks.
  *
- * Reads run ahead on the read pool, at most as many as the client has given credits for and as the
- * connection may hold buffers; DATA goes out in order. The client verifies what it gets. */
+ * Reads run ahead on the read pool, at most as many as the client has given credits for. They go
+ * into a ring that the client has mapped, in turn, and FILLED says that one is there; or, without a
+ * ring, into buffers, as many as the connection may hold, and out as DATA. Both in order; the
+ * client verifies what it gets. A stream ends when its last read has: from then on the ring is the
+ * client's. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,8 +13,9 @@
 struct read_slot {
     struct job job;
     struct load *load;
-    struct buf *buf;
-    uint32_t index, stream; /* stream: of the load, when it was asked for */
+    struct buf *buf; /* NULL: it goes into the ring */
+    uint8_t *data;
+    uint32_t index;
     bool finished;
     int rc;
     struct err err;
@@ -50,10 +54,17 @@ static void load_close_done(struct job *job)
     ops_check_stopped(ops);
 }
 
+static void load_give_ring(struct load *l)
+{
+    arena_put(l->ring);
+    l->ring = NULL;
+}
+
 static void load_maybe_close(struct load *l)
 {
     if (l->session == NULL && l->reading_head == NULL && l->users == 0) {
         l->job = (struct job){ .work = load_close_work, .done = load_close_done };
+        load_give_ring(l);
         pool_submit(l->ops->queries, &l->job);
     }
 }
@@ -86,30 +97,42 @@ void load_stop(struct load *l, const struct err *err)
     conn_refuse(l->session->conn, l->request, err);
 }
 
+/* ---- reading ---- */
+
 static void load_read_work(struct job *job)
 {
     struct read_slot *slot = (struct read_slot *)job;
     fault_point("load_read");
-    slot->rc = st_load_read(slot->load->st, slot->index, slot->buf->data, &slot->err);
+    slot->rc = st_load_read(slot->load->st, slot->index, slot->data, &slot->err);
 }
 
-/* The first of the reads under way is done: send it, or end the stream with its failure. Its own
- * stream: one that has ended with ERROR leaves reads behind, and the next may have begun. */
+static void load_send(struct load *l, struct read_slot *slot)
+{
+    union wire_msg msg = { .filled = { .chunk = slot->index } };
+    if (slot->buf == NULL) {
+        conn_send(l->session->conn, WIRE_FILLED, l->request, &msg);
+    } else {
+        slot->buf->bytes = st_load_chunk(l->st, slot->index)->bytes;
+        conn_send_data(l->session->conn, l->request, slot->index, slot->buf, NULL, NULL);
+        slot->buf = NULL;
+    }
+    l->sent++;
+}
+
+/* The first of the reads under way is done: send it, unless nobody wants it any more. */
 static void load_send_head(struct load *l)
 {
     struct read_slot *slot = l->reading_head;
-    bool wanted = l->streaming && !l->aborted && slot->stream == l->stream;
     l->reading_head = slot->next;
     if (l->reading_head == NULL) {
         l->reading_tail = &l->reading_head;
     }
-    if (wanted && slot->rc == 0) {
-        slot->buf->bytes = st_load_chunk(l->st, slot->index)->bytes;
-        conn_send_data(l->session->conn, l->request, slot->index, slot->buf, NULL, NULL);
-        l->sent++;
-        slot->buf = NULL;
-    } else if (wanted) {
-        load_stop(l, &slot->err);
+    if (l->streaming && !l->aborted && l->err.code == 0) {
+        if (slot->rc == 0) {
+            load_send(l, slot);
+        } else {
+            l->err = slot->err;
+        }
     }
     buf_give(slot->buf);
     free(slot);
@@ -127,25 +150,38 @@ static void load_read_done(struct job *job)
     load_maybe_close(l);
 }
 
+/* Where the next chunk is to be read to. False: called again when a buffer comes back. */
+static bool load_take_place(struct load *l, struct buf **ret_buf, uint8_t **ret)
+{
+    *ret_buf = NULL;
+    if (l->ring != NULL) {
+        uint64_t slot = (l->next - l->first) % l->ring_slots;
+        *ret = arena_ring_at(l->ring->arena, slot * LIMIT_CHUNK_BYTES);
+        return true;
+    }
+    *ret_buf = buf_take(l->ops->read_bufs, &l->session->read_user);
+    *ret = *ret_buf == NULL ? NULL : (*ret_buf)->data;
+    return *ret_buf != NULL;
+}
+
 static bool load_start_read(struct load *l)
 {
-    struct buf *buf = buf_take(l->ops->read_bufs, &l->session->read_user);
-    if (buf == NULL) {
-        return false; /* called again when one comes back */
+    struct buf *buf = NULL;
+    uint8_t *data = NULL;
+    if (!load_take_place(l, &buf, &data)) {
+        return false;
     }
     struct read_slot *slot = calloc(1, sizeof *slot);
     if (slot == NULL) {
-        struct err err = { 0 };
-        (void)err_set(&err, -CAIRN_ENOMEM, "no memory to read a chunk");
-        load_stop(l, &err);
-        buf_give(buf); /* may have this load asked again: not before its stream has ended */
+        (void)err_set(&l->err, -CAIRN_ENOMEM, "no memory to read a chunk");
+        buf_give(buf); /* may have this load asked again: not before its stream has its end */
         return false;
     }
     slot->job = (struct job){ .work = load_read_work, .done = load_read_done };
     slot->load = l;
     slot->buf = buf;
+    slot->data = data;
     slot->index = l->next++;
-    slot->stream = l->stream;
     *l->reading_tail = slot;
     l->reading_tail = &slot->next;
     l->credits--;
@@ -153,19 +189,30 @@ static bool load_start_read(struct load *l)
     return true;
 }
 
+static void load_end(struct load *l)
+{
+    union wire_msg msg = { .loaded = { .chunk_count = l->sent, .aborted = l->aborted } };
+    load_give_ring(l);
+    if (l->err.code != 0) {
+        load_stop(l, &l->err);
+        return;
+    }
+    l->streaming = false;
+    conn_send(l->session->conn, WIRE_LOADED, l->request, &msg);
+}
+
 void load_pump(struct load *l)
 {
-    while (l->streaming && !l->aborted && l->credits > 0 && l->next < l->end) {
-        if (!load_start_read(l)) {
-            break;
-        }
+    while (l->streaming && !l->aborted && l->err.code == 0 && l->credits > 0 && l->next < l->end &&
+           load_start_read(l)) {
     }
-    if (l->streaming && l->reading_head == NULL && (l->aborted || l->next == l->end)) {
-        union wire_msg msg = { .loaded = { .chunk_count = l->sent, .aborted = l->aborted } };
-        l->streaming = false;
-        conn_send(l->session->conn, WIRE_LOADED, l->request, &msg);
+    bool over = l->aborted || l->err.code != 0 || l->next == l->end;
+    if (l->streaming && l->reading_head == NULL && over) {
+        load_end(l);
     }
 }
+
+/* ---- the frames ---- */
 
 /* The pinned boundary, idle; else the request is refused. */
 static struct load *load_of(struct session *s, const struct frame_in *in, const char *what)
@@ -178,6 +225,36 @@ static struct load *load_of(struct session *s, const struct frame_in *in, const 
         return NULL;
     }
     return s->load;
+}
+
+/* A slot for each credit, all of it there: where a hole is, the daemon would pay for the page. */
+static int load_check_ring(struct lent *ring, uint32_t slots, struct err *err)
+{
+    uint64_t bytes = slots * (uint64_t)LIMIT_CHUNK_BYTES;
+    if (bytes <= ring->whole_bytes) {
+        return 0;
+    }
+    int rc = arena_check(ring->arena, 0, bytes, err);
+    if (rc == 0) {
+        ring->whole_bytes = bytes;
+    }
+    return rc;
+}
+
+static int load_take_ring(struct session *s, const struct wire_load *w, struct err *err)
+{
+    struct load *l = s->load;
+    if (w->arena == 0) {
+        return 0;
+    }
+    struct lent *ring = arena_hold(s, w->arena, ARENA_RING, err);
+    if (ring == NULL || load_check_ring(ring, w->credits, err) < 0) {
+        arena_put(ring);
+        return err->code;
+    }
+    l->ring = ring;
+    l->ring_slots = w->credits;
+    return 0;
 }
 
 void op_load(struct session *s, const struct frame_in *in)
@@ -209,11 +286,16 @@ void op_load(struct session *s, const struct frame_in *in)
         session_refuse(s, in->frame->request, &err);
         return;
     }
+    if (load_take_ring(s, w, &err) < 0) {
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
     l->request = in->frame->request;
-    l->stream++;
     l->streaming = true;
     l->aborted = false;
+    l->err.code = 0;
     l->sent = 0;
+    l->first = w->first_chunk;
     l->next = w->first_chunk;
     l->end = w->first_chunk + w->chunk_count;
     l->credits = w->credits;
@@ -228,9 +310,9 @@ void op_release(struct session *s, const struct frame_in *in)
     if (l == NULL || !l->streaming || l->request != in->frame->request) {
         return; /* crossed the end of the stream */
     }
-    if (more > LIMIT_WINDOW_CHUNKS || l->credits + more > LIMIT_WINDOW_CHUNKS) {
-        (void)err_set(
-            &err, -CAIRN_EPROTO, "RELEASE makes more than %u credits", LIMIT_WINDOW_CHUNKS);
+    uint32_t most = l->ring == NULL ? LIMIT_WINDOW_CHUNKS : l->ring_slots;
+    if (more > most || l->credits + more > most) {
+        (void)err_set(&err, -CAIRN_EPROTO, "RELEASE makes more than %" PRIu32 " credits", most);
         session_fail(s, in->frame->request, &err);
         return;
     }

@@ -2,7 +2,7 @@
  *
  *   session   one connection's view: at most one upload, one pinned load, one query at a time
  *   run       an open run: its writer, its uploads in the order of their BEGIN, who waits for it
- *   lent      an arena that a session has; outlives it while an upload reads it
+ *   lent      an arena that a session has; outlives it while an upload or a load uses it
  *   upload    a part under way; outlives its session once it is sealed
  *   load      a pinned boundary and its stream
  *   query     anything that is asked, worked out on a thread, and answered
@@ -132,10 +132,11 @@ struct lent {
     uint32_t uid, id; /* id: on its connection */
     unsigned holds;
     bool mapped; /* by the trainer, and locked since */
+    uint64_t whole_bytes; /* so many from its start have no hole, and never will */
     struct lent *next;
 };
-/* Hold an arena of this session for an upload. NULL: EINVAL, there is none, or not yet. */
-struct lent *arena_hold(struct session *s, uint32_t id, struct err *err);
+/* Hold an arena of this session. NULL: EINVAL, there is none, not yet, or it is for another use. */
+struct lent *arena_hold(struct session *s, uint32_t id, enum arena_use use, struct err *err);
 void arena_put(struct lent *lent); /* NULL is allowed */
 void arena_put_all(struct session *s);
 
@@ -257,20 +258,21 @@ struct load {
     struct run *run;
     struct st_load *st;
     uint32_t request;
-    uint32_t stream; /* which LOAD this is: the request id is the client's choice */
     bool streaming, aborted;
-    uint32_t next, end, credits, sent; /* chunks: to read next, behind the last; sent in all */
+    struct lent *ring; /* chunks are read into it; NULL: into buffers, and go as DATA */
+    uint32_t ring_slots;
+    uint32_t first, next, end, credits, sent; /* chunks: to read next, behind the last; sent */
     struct read_slot *reading_head, **reading_tail; /* reads under way, in order */
     unsigned users;                                 /* queries that look into it on their threads */
     struct job job;                                 /* close */
-    int rc;
-    struct err err;
+    struct err err; /* why its stream ends; code 0: it goes on */
 };
 struct load *load_new(struct session *s, struct run *run, struct st_load *st);
 void load_release(struct load *l); /* unpin; frees when its reads and users have ended */
 void load_unuse(struct load *l);
 void load_pump(struct load *l);
-void load_stop(struct load *l, const struct err *err); /* end the stream with ERROR */
+/* End the stream with ERROR at once, although reads may be under way: the connection ends too. */
+void load_stop(struct load *l, const struct err *err);
 
 /* ---- queries (query.c) ---- */
 struct query;

@@ -237,7 +237,7 @@ static int upload_take_arena(struct upload *u, uint32_t arena, struct err *err)
     if (u->chunk_offsets == NULL) {
         return err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
     }
-    u->arena = arena_hold(u->session, arena, err);
+    u->arena = arena_hold(u->session, arena, ARENA_SAVE, err);
     return u->arena == NULL ? err->code : 0;
 }
 

@@ -58,6 +58,7 @@ static const struct codec_type codec_types[] = {
     CODEC_ROW(LOAD, load, CODEC_SMALL),
     CODEC_ROW(LOADED, loaded, CODEC_SMALL),
     CODEC_ROW(RELEASE, release, CODEC_SMALL),
+    CODEC_ROW(FILLED, filled, CODEC_SMALL),
     CODEC_ROW(VERIFY, verify, CODEC_SMALL),
     CODEC_ROW(FINDING, finding, CODEC_SMALL),
     CODEC_ROW(VERIFIED, verified, CODEC_SMALL),

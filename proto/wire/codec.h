@@ -45,9 +45,10 @@ enum wire_type {
     WIRE_MANIFEST = 60,     /* -> ENTRIES */
     WIRE_CHUNK_LIST = 61,   /* -> CHUNKS */
     WIRE_CLOSE = 62,        /* -> DONE; unpins */
-    WIRE_LOAD = 68,         /* -> DATA*, LOADED */
+    WIRE_LOAD = 68,         /* -> DATA* or FILLED*, LOADED */
     WIRE_LOADED = 69,       /* <- */
     WIRE_RELEASE = 70,      /* -> credits for the load under way; no answer */
+    WIRE_FILLED = 71,       /* <- one chunk, in a ring */
     WIRE_VERIFY = 80,       /* -> FINDING*, VERIFIED */
     WIRE_FINDING = 81,      /* <- */
     WIRE_VERIFIED = 82,     /* <- */
@@ -90,6 +91,7 @@ struct wire_run {
 }; /* RUN_DROP */
 struct wire_arena_open {
     uint64_t bytes;
+    bool ring; /* the daemon writes there, for LOAD */
 };
 struct wire_arena {
     uint32_t arena; /* its number on the connection */
@@ -166,6 +168,10 @@ struct wire_chunk_list {
 struct wire_load {
     uint32_t first_chunk, chunk_count; /* of the pinned boundary */
     uint32_t credits;                  /* 1..16 chunks may be sent unasked */
+    uint32_t arena;                    /* a ring; 0: none, the chunks come as DATA */
+};
+struct wire_filled {
+    uint32_t chunk; /* index in the part */
 };
 struct wire_loaded {
     uint32_t chunk_count; /* sent in all */
@@ -223,6 +229,7 @@ union wire_msg {
     struct wire_load load;
     struct wire_loaded loaded;
     struct wire_release release;
+    struct wire_filled filled;
     struct wire_verify verify;
     struct wire_finding finding;
     struct wire_verified verified;

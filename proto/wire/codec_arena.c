@@ -4,7 +4,7 @@
 int codec_arena_open_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__ArenaOpen *m = pb;
-    ret->arena_open.bytes = m->bytes;
+    ret->arena_open = (struct wire_arena_open){ m->bytes, m->has_ring && m->ring };
     return m->bytes == 0 ? codec_refuse(c, "bytes", "0") : 0;
 }
 
@@ -15,6 +15,8 @@ void *codec_arena_open_to(struct bump *b, const union wire_msg *msg)
         return NULL;
     }
     pb->bytes = msg->arena_open.bytes;
+    pb->has_ring = msg->arena_open.ring;
+    pb->ring = msg->arena_open.ring;
     return pb;
 }
 

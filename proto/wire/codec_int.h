@@ -108,6 +108,7 @@ CODEC_PAIR(chunk_list);
 CODEC_PAIR(load);
 CODEC_PAIR(loaded);
 CODEC_PAIR(release);
+CODEC_PAIR(filled);
 CODEC_PAIR(verify);
 CODEC_PAIR(finding);
 CODEC_PAIR(verified);

@@ -175,7 +175,12 @@ void *codec_chunk_list_to(struct bump *b, const union wire_msg *msg)
 int codec_load_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__Load *m = pb;
-    ret->load = (struct wire_load){ m->first_chunk, m->chunk_count, m->credits };
+    ret->load = (struct wire_load){
+        m->first_chunk, m->chunk_count, m->credits, m->has_arena ? m->arena : 0
+    };
+    if (m->has_arena && m->arena == 0) {
+        return codec_refuse(c, "arena", "0");
+    }
     if (m->credits == 0 || m->credits > LIMIT_WINDOW_CHUNKS) {
         return err_set(c->err,
                        -CAIRN_ELIMIT,
@@ -195,6 +200,26 @@ void *codec_load_to(struct bump *b, const union wire_msg *msg)
     pb->first_chunk = msg->load.first_chunk;
     pb->chunk_count = msg->load.chunk_count;
     pb->credits = msg->load.credits;
+    pb->has_arena = msg->load.arena != 0;
+    pb->arena = msg->load.arena;
+    return pb;
+}
+
+int codec_filled_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Filled *m = pb;
+    (void)c;
+    ret->filled.chunk = m->chunk;
+    return 0;
+}
+
+void *codec_filled_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__Filled *pb = codec_new(b, &cairn__filled__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->chunk = msg->filled.chunk;
     return pb;
 }
 

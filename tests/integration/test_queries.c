@@ -471,7 +471,7 @@ CASE(queries, a_manifest_may_be_asked_for_beside_a_load, .timeout = 60)
         (union wire_msg){ .describe = { slice_str("large"), slice_str("latest"), true } });
     msg = told(&p, WIRE_DESCRIBED);
     cr_assert_eq(msg.described.boundary.chunk_count, 3);
-    ask(&p, WIRE_LOAD, (union wire_msg){ .load = { 0, 3, 1 } });
+    ask(&p, WIRE_LOAD, (union wire_msg){ .load = { 0, 3, 1, 0 } });
     msg = told(&p, WIRE_DATA); /* the stream now waits for credits */
     cr_assert_eq(msg.data.chunk, 0);
     ask(&p, WIRE_MANIFEST, (union wire_msg){ .manifest = { COMPONENT_MODEL, 0 } });

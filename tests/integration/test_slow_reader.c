@@ -57,7 +57,7 @@ static void pin(struct peer_client *p)
 static void load_whole(struct peer_client *p)
 {
     union wire_msg msg;
-    send_load(p, 1, (struct wire_load){ 0, CHUNKS, CHUNKS });
+    send_load(p, 1, (struct wire_load){ 0, CHUNKS, CHUNKS, 0 });
     for (uint32_t i = 0; i < CHUNKS; i++) {
         peer_expect(p, WIRE_DATA, 1, &msg);
         cr_assert_eq(msg.data.chunk, i);
@@ -73,7 +73,7 @@ static void others_load_beside(unsigned stalled_count)
     struct peer_client p;
     for (unsigned i = 0; i < stalled_count; i++) {
         pin(&stalled[i]);
-        send_load(&stalled[i], 1, (struct wire_load){ 0, CHUNKS, CHUNKS });
+        send_load(&stalled[i], 1, (struct wire_load){ 0, CHUNKS, CHUNKS, 0 });
         cr_assert(wait_input(stalled[i].fd, WAIT_MS));
     }
     pin(&p);
@@ -136,7 +136,7 @@ static void connect_stuffed(struct peer_client *p)
     peer_hello(p);
     cr_assert(peer_send(p, WIRE_DESCRIBE, DESCRIBE, &msg, (struct slice){ 0 }));
     peer_expect(p, WIRE_DESCRIBED, DESCRIBE, &msg);
-    send_load(p, 1, (struct wire_load){ 0, 1, 1 });
+    send_load(p, 1, (struct wire_load){ 0, 1, 1, 0 });
     cr_assert(wait_input(p->fd, WAIT_MS)); /* the chunk is first in the queue */
 }
 
@@ -342,14 +342,14 @@ static void failed_stream(struct peer_client *p, struct hold *first, struct hold
     union wire_msg msg = { .release = { 1 } };
     struct tail tail;
     tail_cut(&tail);
-    send_load(p, 1, (struct wire_load){ 2, 2, 1 });
+    send_load(p, 1, (struct wire_load){ 2, 2, 1, 0 });
     cr_assert(hold_wait(first, WAIT_MS));
     cr_assert(peer_send(p, WIRE_RELEASE, 1, &msg, (struct slice){ 0 }));
     cr_assert(hold_wait(second, WAIT_MS));
     hold_release(first);
     peer_expect(p, WIRE_ERROR, 1, &msg);
     tail_put_back(&tail);
-    send_load(p, 2, (struct wire_load){ 0, CHUNKS, CHUNKS });
+    send_load(p, 2, (struct wire_load){ 0, CHUNKS, CHUNKS, 0 });
     cr_assert(peer_send(p, WIRE_PING, 3, &msg, (struct slice){ 0 }));
     peer_expect(p, WIRE_DONE, 3, &msg); /* so the daemon has seen the LOAD */
     hold_release(second);

@@ -166,7 +166,7 @@ CASE(codec, small_ones)
     in = (union wire_msg){ .chunk_list = { 9 } };
     codec_there_and_back(WIRE_CHUNK_LIST, &in, &out);
     cr_assert_eq(out.chunk_list.first, 9);
-    in = (union wire_msg){ .load = { 1, 2, 16 } };
+    in = (union wire_msg){ .load = { 1, 2, 16, 0 } };
     codec_there_and_back(WIRE_LOAD, &in, &out);
     cr_assert(out.load.first_chunk == 1 && out.load.chunk_count == 2 && out.load.credits == 16);
     in = (union wire_msg){ .loaded = { 5, true } };
