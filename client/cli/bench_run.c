@@ -40,13 +40,16 @@ static int run_round(struct bench *b)
     return rc;
 }
 
-/* What only the first has to pay: the library's memory for a capture, the daemon's buffers. */
+/* What only the first has to pay: the library's memory for a capture, the daemon's buffers. The
+ * memory as a trainer gets it that knows its size. */
 static int run_warm(struct bench *b)
 {
     struct cairn_record *r = NULL;
     double unused[2];
+    uint64_t bytes = b->state.bytes > b->small.bytes ? b->state.bytes : b->small.bytes;
     b->doing = "warm up";
-    int rc = bench_library(b, cairn_capture(b->c, &b->state.trainer, &r));
+    int rc = bench_library(b, cairn_warm(b->c, bytes, 1));
+    rc = rc < 0 ? rc : bench_library(b, cairn_capture(b->c, &b->state.trainer, &r));
     (void)cairn_record_free(r);
     rc = rc < 0 ? rc : bench_save(b, &b->small, &unused[0], &unused[1]);
     return rc < 0 ? rc : bench_step_end(b);

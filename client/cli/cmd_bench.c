@@ -22,6 +22,7 @@ static const char bench_doc[] =
     "Measure what a save and a load of a training state cost on this machine, beside what its "
     "memory and its disk can do at best with the same bytes. A private cairnd keeps its data in a "
     "fresh directory below DIR, which is removed afterwards.\v"
+    "Memory is made ready by cairn_warm first. "
     "A row is measured once a round, its floor just before or just after it, in turns. What counts "
     "is the median of the row over the median of its floor:\n"
     "\n"
@@ -173,7 +174,8 @@ static int bench_beside_daemon(const struct bench_args *args, const char *place)
     if (o->quiet) {
         line[count] = quiet;
     }
-    int code = bench_signal != 0 ? OUT_EXEC_SIGNAL + bench_signal : exec_run(data, line, o->quiet);
+    int code = bench_signal != 0 ? OUT_EXEC_SIGNAL + bench_signal
+                                 : exec_run("cairn bench", data, line, o->quiet);
     free(data);
     free(inside);
     free(size);

@@ -70,5 +70,5 @@ int cmd_exec(const struct cmd_options *global, int argc, char **argv)
                                       NULL };
     struct exec_args args = { .cmd.options = *global, .data = "cairn-data" };
     (void)argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
-    return exec_run(args.data, args.command, args.cmd.options.quiet);
+    return exec_run("cairn exec", args.data, args.command, args.cmd.options.quiet);
 }

@@ -82,7 +82,8 @@ static const char *exec_how(struct out_buf *b, int status)
 static void exec_start(struct exec *e)
 {
     if (private_spawn(&e->daemon, &e->old_mask) < 0) {
-        (void)fprintf(stderr, "cairn exec: cannot start cairnd: %s\n", strerrordesc_np(errno));
+        (void)fprintf(
+            stderr, "%s: cannot start cairnd: %s\n", e->daemon.who, strerrordesc_np(errno));
         exec_move(e, EXEC_ENDED, EXEC_NEVER);
         return;
     }
@@ -108,8 +109,9 @@ static void exec_restart(struct exec *e, int status)
     bool served = e->state == EXEC_SERVING;
     if (!exec_may_restart(e)) {
         (void)fprintf(stderr,
-                      "cairn exec: cairnd ended (%s), after %d restarts in a minute: given up, the "
+                      "%s: cairnd ended (%s), after %d restarts in a minute: given up, the "
                       "command goes on without it; the end of %s:\n",
+                      e->daemon.who,
                       exec_how(&b, status),
                       EXEC_RESTARTS,
                       e->daemon.log);
@@ -118,7 +120,7 @@ static void exec_restart(struct exec *e, int status)
         return;
     }
     (void)fprintf(
-        stderr, "cairn exec: cairnd ended (%s), starting it again\n", exec_how(&b, status));
+        stderr, "%s: cairnd ended (%s), starting it again\n", e->daemon.who, exec_how(&b, status));
     if (served) {
         exec_start(e);
     } else {
@@ -143,14 +145,16 @@ static void exec_daemon_ended(struct exec *e, int status)
     if (e->state == EXEC_STOPPING) {
         if (status != 0) {
             (void)fprintf(stderr,
-                          "cairn exec: cairnd did not stop orderly (%s), see %s\n",
+                          "%s: cairnd did not stop orderly (%s), see %s\n",
+                          e->daemon.who,
                           exec_how(&b, status),
                           e->daemon.log);
         }
         exec_move(e, EXEC_ENDED, EXEC_NEVER);
     } else if (e->command_pid == 0) {
         (void)fprintf(stderr,
-                      "cairn exec: cairnd ended (%s) before it was ready; its log ends:\n",
+                      "%s: cairnd ended (%s) before it was ready; its log ends:\n",
+                      e->daemon.who,
                       exec_how(&b, status));
         private_log_tail(&e->daemon);
         e->command_over = true;
@@ -173,7 +177,7 @@ static void exec_command_start(struct exec *e)
         (void)posix_spawnattr_destroy(&attributes);
     }
     if (rc != 0) {
-        (void)fputs("cairn exec: cannot run '", stderr);
+        (void)fprintf(stderr, "%s: cannot run '", e->daemon.who);
         out_text(stderr, e->command[0]);
         (void)fprintf(stderr, "': %s\n", strerrordesc_np(rc));
         e->command_pid = 0;
@@ -230,7 +234,8 @@ static void exec_deadline(struct exec *e)
     }
     /* STARTING or STOPPING: its end is the next event. */
     (void)fprintf(stderr,
-                  "cairn exec: cairnd %s within %d s, killing it; see %s\n",
+                  "%s: cairnd %s within %d s, killing it; see %s\n",
+                  e->daemon.who,
                   e->state == EXEC_STARTING ? "was not ready" : "did not stop",
                   (e->state == EXEC_STARTING ? EXEC_READY_MS : EXEC_STOP_MS) / 1000,
                   e->daemon.log);
@@ -248,7 +253,7 @@ static void exec_ready(struct exec *e)
         private_record(&e->daemon);
         exec_command_start(e);
     } else if (!e->quiet) {
-        (void)fputs("cairn exec: cairnd serves again\n", stderr);
+        (void)fprintf(stderr, "%s: cairnd serves again\n", e->daemon.who);
     }
 }
 
@@ -300,7 +305,7 @@ static void exec_loop(struct exec *e)
 static void exec_joined(struct exec *e, const char *data, const char *socket, uint64_t pid)
 {
     if (!e->quiet) {
-        (void)fputs("cairn exec: joins the daemon that serves '", stderr);
+        (void)fprintf(stderr, "%s: joins the daemon that serves '", e->daemon.who);
         out_text(stderr, data);
         (void)fprintf(stderr, "' (process %" PRIu64 ")\n", pid);
     }
@@ -320,7 +325,7 @@ static void exec_alone(struct exec *e, const char *data)
     }
 }
 
-int exec_run(const char *data, char **command, bool quiet)
+int exec_run(const char *who, const char *data, char **command, bool quiet)
 {
     struct exec e = { .daemon = PRIVATE_NONE,
                       .command = command,
@@ -329,6 +334,7 @@ int exec_run(const char *data, char **command, bool quiet)
                       .signal_fd = -1 };
     char socket[ATTACH_SOCKET_BYTES];
     uint64_t pid = 0;
+    e.daemon.who = who;
     if (attach_find(data, socket, &pid)) {
         exec_joined(&e, data, socket, pid);
     } else {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Returns the exit code for the program: the command's, 128 + N when signal N ended it, or one of
- * OUT_EXEC_* when it was not run. */
-int exec_run(const char *data, char **command, bool quiet);
+/* `who` ("cairn exec") begins what is said on stderr. Returns the exit code for the program: the
+ * command's, 128 + N when signal N ended it, or one of OUT_EXEC_* when it was not run. */
+int exec_run(const char *who, const char *data, char **command, bool quiet);
 
 #endif

@@ -320,7 +320,8 @@ const char *out_kind_name(struct out_buf *b, uint32_t kind)
     }
     if (kind != 0) {
         size_t length = strlen(b->text);
-        (void)snprintf(b->text + length, sizeof b->text - length, "+0x%x", kind);
+        (void)snprintf(
+            b->text + length, sizeof b->text - length, "%s0x%x", length == 0 ? "" : "+", kind);
     }
     return b->text;
 }

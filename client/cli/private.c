@@ -17,10 +17,10 @@
 
 #define PRIVATE_TAIL_BYTES 2048
 
-static int private_fail(const char *what, const char *path)
+static int private_fail(const struct private_daemon *p, const char *what, const char *path)
 {
     int error = errno;
-    (void)fprintf(stderr, "cairn exec: %s '", what);
+    (void)fprintf(stderr, "%s: %s '", p->who, what);
     out_text(stderr, path);
     (void)fprintf(stderr, "': %s\n", strerrordesc_np(error));
     return -1;
@@ -77,17 +77,17 @@ static int private_find(struct private_daemon *p)
     const char *given = getenv("CAIRND");
     if (given != NULL && given[0] != '\0') {
         p->binary = out_format("%s", given);
-        return private_is_program(given) ? 0 : private_fail("$CAIRND is no program:", given);
+        return private_is_program(given) ? 0 : private_fail(p, "$CAIRND is no program:", given);
     }
     p->binary = private_beside();
     if (p->binary == NULL) {
         p->binary = private_in_path();
     }
     if (p->binary == NULL) {
-        (void)fputs(
-            "cairn exec: no cairnd beside this program, in ../sbin or in $PATH: install it, or "
-            "name it in $CAIRND\n",
-            stderr);
+        (void)fprintf(stderr,
+                      "%s: no cairnd beside this program, in ../sbin or in $PATH: install it, or "
+                      "name it in $CAIRND\n",
+                      p->who);
         return -1;
     }
     return 0;
@@ -98,11 +98,11 @@ static int private_find(struct private_daemon *p)
 static int private_make_data(struct private_daemon *p, const char *data)
 {
     if (mkdir(data, 0700) < 0 && errno != EEXIST) {
-        return private_fail("cannot make the data directory", data);
+        return private_fail(p, "cannot make the data directory", data);
     }
     p->data = realpath(data, NULL);
     if (p->data == NULL) {
-        return private_fail("cannot reach the data directory", data);
+        return private_fail(p, "cannot reach the data directory", data);
     }
     return 0;
 }
@@ -112,14 +112,14 @@ static int private_open_log(struct private_daemon *p)
 {
     p->log = out_format("%s/cairnd.log", p->data);
     p->log_fd = open(p->log, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return p->log_fd < 0 ? private_fail("cannot open the log", p->log) : 0;
+    return p->log_fd < 0 ? private_fail(p, "cannot open the log", p->log) : 0;
 }
 
 static int private_make_dir(struct private_daemon *p)
 {
     return sockdir_make(&p->dir) == 0
                ? 0
-               : private_fail("cannot make a directory for the socket,", p->dir.path);
+               : private_fail(p, "cannot make a directory for the socket,", p->dir.path);
 }
 
 static int private_make_notify(struct private_daemon *p)
@@ -132,14 +132,16 @@ static int private_make_notify(struct private_daemon *p)
     p->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->notify_fd < 0 ||
         bind(p->notify_fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        return private_fail("cannot listen on", p->notify);
+        return private_fail(p, "cannot listen on", p->notify);
     }
     return 0;
 }
 
 int private_init(struct private_daemon *p, const char *data)
 {
+    const char *who = p->who;
     *p = (struct private_daemon)PRIVATE_NONE;
+    p->who = who;
     if (private_find(p) < 0 || private_make_data(p, data) < 0 || private_open_log(p) < 0 ||
         private_make_dir(p) < 0) {
         return -1;
@@ -157,7 +159,7 @@ void private_fini(struct private_daemon *p)
     }
     private_forget(p);
     if (sockdir_remove(&p->dir) < 0) {
-        (void)private_fail("cannot remove", p->dir.path);
+        (void)private_fail(p, "cannot remove", p->dir.path);
     }
     free(p->binary);
     free(p->data);
@@ -232,8 +234,8 @@ void private_record(struct private_daemon *p)
 {
     p->recorded = p->recorded || attach_record(p->data, p->socket) == 0;
     if (!p->recorded) {
-        (void)private_fail("another cairn exec cannot join, the socket cannot be named in",
-                           p->data);
+        (void)private_fail(
+            p, "another cairn exec cannot join, the socket cannot be named in", p->data);
     }
 }
 

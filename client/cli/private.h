@@ -10,6 +10,7 @@
 #include "sockdir.h"
 
 struct private_daemon {
+    const char *who; /* begins what is said on stderr: "cairn exec", "cairn bench" */
     char *binary, *data, *log;
     struct sockdir dir; /* with both sockets */
     char socket[96];    /* for CAIRN_SOCKET */
@@ -26,8 +27,8 @@ struct private_daemon {
         .dir = { .lock_fd = -1 }, .notify_fd = -1, .log_fd = -1                                    \
     }
 
-/* Find the program, make the directories and the notify socket. Says on stderr what is wrong.
- * Returns 0 or -1; private_fini in both cases. */
+/* Find the program, make the directories and the notify socket. Of *p only who is read. Says on
+ * stderr what is wrong. Returns 0 or -1; private_fini in both cases. */
 int private_init(struct private_daemon *p, const char *data);
 /* Start it; it dies with us. mask: the signal mask for it. Returns 0 or -1 with errno. */
 int private_spawn(struct private_daemon *p, const sigset_t *mask);

@@ -74,27 +74,43 @@ static struct lease **arena_free_lease(struct cairn *c)
     return NULL;
 }
 
-/* The descriptor that came with the answer. It is not needed once it is mapped. */
+/* The descriptor that came with the answer. */
 static int arena_map(struct cairn *c, struct region *r, const struct wire_arena *a)
 {
     struct lease **at = arena_free_lease(c);
+    if (c->in_fd < 0 || at == NULL) {
+        return err_set(&c->err, -CAIRN_EPROTO, "an arena came without its descriptor");
+    }
     struct lease *lease = calloc(1, sizeof *lease);
-    if (c->in_fd < 0 || at == NULL || lease == NULL) {
-        free(lease);
-        (void)err_set(&c->err, -CAIRN_EPROTO, "an arena came without its descriptor");
-        return -CAIRN_EPROTO;
+    if (lease == NULL) {
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for an arena");
     }
     lease->id = a->arena;
     lease->connection = c->connection;
     atomic_store(&lease->holds, 2);
     int rc = region_share(r, c->in_fd, a->bytes, lease, &c->err);
-    cl_close_fd(&c->in_fd);
     if (rc < 0) {
         free(lease);
         return rc;
     }
     *at = lease;
-    return cl_arena_say(c, WIRE_ARENA_MAPPED, a->arena);
+    rc = cl_arena_say(c, WIRE_ARENA_MAPPED, a->arena);
+    if (rc < 0) {
+        lease->connection = 0; /* nothing can be saved from it */
+    }
+    return rc;
+}
+
+/* What cannot be used goes back at once: the daemon counts it as lent, and lends no other instead.
+ * The descriptor is not needed in either case. */
+static int arena_take(struct cairn *c, struct region *r, const struct wire_arena *a)
+{
+    int rc = arena_map(c, r, a);
+    cl_close_fd(&c->in_fd);
+    if (rc < 0 && c->fd >= 0) {
+        (void)cl_arena_say(c, WIRE_ARENA_CLOSE, a->arena);
+    }
+    return rc;
 }
 
 static int arena_ask(struct cairn *c, struct region *r)
@@ -109,14 +125,14 @@ static int arena_ask(struct cairn *c, struct region *r)
     if (rc == -CAIRN_ENOTSUP || rc == -CAIRN_ELIMIT || rc == -CAIRN_EPROTO) {
         c->arena_refused = c->connection; /* it will not be otherwise next time */
     }
-    return rc < 0 ? rc : arena_map(c, r, &answer.arena);
+    return rc < 0 ? rc : arena_take(c, r, &answer.arena);
 }
 
 /* ---- between two saves ---- */
 
 static bool arena_may_tend(const struct cairn *c)
 {
-    return c->fd >= 0 && c->flight == NULL && !c->stream.active &&
+    return c->fd >= 0 && c->flight == NULL && !c->stream.active && c->arena_busy != c->connection &&
            c->arena_refused != c->connection;
 }
 
@@ -132,9 +148,16 @@ void cl_tend_arenas(struct cairn *c)
             break;
         }
         if (arena_close_unused(c) < 0 || arena_ask(c, r) < 0) {
+            c->arena_busy = c->connection;
             break;
         }
     }
     c->err = before;
     c->lost = false;
+}
+
+void cl_tend_arenas_anew(struct cairn *c)
+{
+    c->arena_busy = 0;
+    cl_tend_arenas(c);
 }

@@ -152,8 +152,14 @@ static int contract_read_param(struct contract *k, const struct entry *e, struct
         memcpy(&p.dtype, at, sizeof p.dtype);
         memcpy(&p.rank, at + sizeof p.dtype, sizeof p.rank);
     }
-    if (!param_dtype_ok(p.dtype) || p.rank > LIMIT_RANK ||
-        e->value.bytes != CONTRACT_FIXED_BYTES + p.rank * sizeof *shape) {
+    if (!param_dtype_ok(p.dtype)) {
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "contract: parameter %llu: %u is no floating dtype",
+                       (unsigned long long)e->id,
+                       p.dtype);
+    }
+    if (p.rank > LIMIT_RANK || e->value.bytes != CONTRACT_FIXED_BYTES + p.rank * sizeof *shape) {
         return err_set(err,
                        -CAIRN_ECORRUPT,
                        "contract: what it says of parameter %llu cannot be read",

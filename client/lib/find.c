@@ -154,6 +154,9 @@ int cairn_list(struct cairn *c,
     found_free(&c->found);
     bump_init(&c->found.bump, FOUND_TEXT_BYTES);
     rc = rc < 0 ? rc : find_all(c, selector, &list);
+    if (rc == -CAIRN_EPROTO) { /* what broke the protocol is named, not what was asked for */
+        (void)err_wrap(&c->err, rc, "find %s@%.100s", c->run, selector);
+    }
     if (rc == 0) {
         *ret_count = list.count;
     }

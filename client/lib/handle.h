@@ -65,6 +65,7 @@ struct cairn {
     struct region_cache regions;
     struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */
     uint64_t arena_refused;              /* the connection on which the daemon lends none */
+    uint64_t arena_busy;                 /* the same, until the next save begins */
     bool closed;                         /* its memory stays for slots that are open */
     pthread_mutex_t slot_lock;           /* slots may be done by any thread */
     struct capture *capture;             /* under way; this and the next three: under slot_lock */
@@ -128,6 +129,8 @@ void cl_wake(struct cairn *c);
  * backed by new ones. Only on a connection that is there and idle; tells nothing: without arenas
  * payload travels on the socket. */
 void cl_tend_arenas(struct cairn *c);
+/* The same when a save begins, or memory is asked for: what was refused before is asked again. */
+void cl_tend_arenas_anew(struct cairn *c);
 /* The arena of this connection that has the first `bytes` of the region; 0: none. */
 uint32_t cl_arena_of(const struct cairn *c, const struct region *r, uint64_t bytes);
 /* Before a region is written to: an arena of a connection that was lost may still be read by the

@@ -187,6 +187,10 @@ load_page(struct cairn_record *r, struct cairn_reader *reader, uint32_t page, ui
     fault_point("load");
     int rc = cl_ask_once(r->c, WIRE_MANIFEST, &msg, WIRE_ENTRIES, &answer);
     const struct wire_entries *entries = &answer.entries;
+    if (rc == -CAIRN_EPROTO) { /* says which entry of the page, not of which */
+        (void)err_wrap(&r->c->err, rc, "%s, page %u", component_name(reader->component), page);
+        return err_at(&r->c->err, reader->component, NULL, 0);
+    }
     if (rc < 0) {
         return rc;
     }

@@ -26,7 +26,7 @@ static int save_enter(struct cairn *c,
         rc = pending_tell(c);
     }
     if (rc == 0) {
-        cl_tend_arenas(c);
+        cl_tend_arenas_anew(c);
     }
     return rc < 0 ? rc : upload_prepare(c, *r, a, ret_sent);
 }

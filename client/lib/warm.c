@@ -54,7 +54,7 @@ int cairn_warm(struct cairn *c, uint64_t bytes, unsigned count)
         rc = warm_regions(c, bytes, count);
     }
     if (rc == 0) {
-        cl_tend_arenas(c);
+        cl_tend_arenas_anew(c);
         rc = warm_touch(c, bytes);
     }
     return rc;

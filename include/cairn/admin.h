@@ -68,8 +68,9 @@ CAIRN_API int cairn_run_drop(struct cairn *c);
 
 /* As cairn_find, for people who look after a run: the boundary that `selector` names is listed also
  * when it is damaged.
- * Errors: ENOENT none; EINVAL selector; ECORRUPT damage hides which one is meant; ECONN, ETIMEDOUT,
- * EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: as cairn_find. */
+ * Errors: ENOENT none; EINVAL selector; ECORRUPT damage hides which one is meant; EPROTO as
+ * cairn_find; ECONN, ETIMEDOUT, EACCES.   Ownership: caller's array.   Threads: one per handle.
+ * Blocks: as cairn_find. */
 CAIRN_API int cairn_list(struct cairn *c,
                          const char *selector,
                          size_t max,

@@ -108,7 +108,9 @@ struct cairn_boundary {
     uint64_t created_ns; /* wall clock of the daemon, information only */
     uint64_t entry_count, payload_bytes;
     uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
-    uint32_t kind, precision;
+    uint32_t kind; /* in a list also with bits that only a later release knows: cairn_load
+                      refuses such a record (ENOTSUP) */
+    uint32_t precision;
     uint32_t warnings; /* enum cairn_warning; told by saves only */
     bool exact;
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
@@ -315,9 +317,10 @@ CAIRN_API int cairn_save_find(struct cairn *c,
 
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
  * those before it, newest first, at most `max`. Of those before it some may be `damaged`.
- * Errors: ENOENT none; ECORRUPT the one that `selector` names is damaged; EINVAL selector; ECONN,
- * ETIMEDOUT, EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: one round
- * trip, and until saves of this run that were sealed before have ended. */
+ * Errors: ENOENT none; ECORRUPT the one that `selector` names is damaged; EINVAL selector; EPROTO
+ * one has a precision that the protocol does not define (says which of the list); ECONN, ETIMEDOUT,
+ * EACCES.   Ownership: caller's array.   Threads: one per handle.   Blocks: one round trip, and
+ * until saves of this run that were sealed before have ended. */
 CAIRN_API int cairn_find(struct cairn *c,
                          const char *selector,
                          size_t max,
@@ -328,9 +331,10 @@ CAIRN_API int cairn_find(struct cairn *c,
  * payload streams later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest
  * boundary is ECORRUPT, never "none".
  * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
- * those that are known); EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
- * cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until the manifest is
- * here; timeout_ms 0: the handle's. */
+ * those that are known); EPROTO what the daemon sent has a precision, dtype or kind of entry that
+ * the protocol does not define (names field, value, component and entry); EINVAL selector; ECONN;
+ * ETIMEDOUT; EACCES.   Ownership: free *ret with cairn_record_free before c is closed.   Threads:
+ * one per handle.   Blocks: until the manifest is here; timeout_ms 0: the handle's. */
 CAIRN_API int
 cairn_load(struct cairn *c, const char *selector, int timeout_ms, struct cairn_record **ret);
 

@@ -99,6 +99,18 @@ static bool check_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
     return false;
 }
 
+/* Which one it is helps who looks for the release that has it. */
+static int check_enum(const struct check *k, const ProtobufCFieldDescriptor *f, uint64_t value)
+{
+    char why[64];
+    if (value <= INT32_MAX &&
+        protobuf_c_enum_descriptor_get_value(f->descriptor, (int)value) != NULL) {
+        return 0;
+    }
+    (void)snprintf(why, sizeof why, "a value that is not defined: %llu", (unsigned long long)value);
+    return check_refuse(k, -CAIRN_EPROTO, f->name, why);
+}
+
 static int check_number(const struct check *k, const ProtobufCFieldDescriptor *f, uint64_t value)
 {
     switch ((int)f->type) {
@@ -108,11 +120,7 @@ static int check_number(const struct check *k, const ProtobufCFieldDescriptor *f
     case PROTOBUF_C_TYPE_BOOL:
         return value <= 1 ? 0 : check_refuse(k, -CAIRN_EPROTO, f->name, "neither 0 nor 1");
     case PROTOBUF_C_TYPE_ENUM:
-        if (value > INT32_MAX ||
-            protobuf_c_enum_descriptor_get_value(f->descriptor, (int)value) == NULL) {
-            return check_refuse(k, -CAIRN_EPROTO, f->name, "a value that is not defined");
-        }
-        return 0;
+        return check_enum(k, f, value);
     default:
         return 0;
     }

@@ -30,8 +30,16 @@ nothing_left() {
 }
 
 # ---- it says what it measured
-"$CAIRN" bench --size ${mib}MiB --rounds $rounds --dir disk --json >out 2>err || fail "bench exits with $?"
+cat >telling <<'END'
+#!/bin/sh
+exec "$REAL_CAIRND" "$@" 2>>cairnd.log
+END
+chmod +x telling
+CAIRND=$work/telling "$CAIRN" bench --size ${mib}MiB --rounds $rounds --dir disk --json >out 2>err ||
+    fail "bench exits with $?"
 nothing_left "bench"
+grep -q ' committed.* path=arena ' cairnd.log || fail "nothing was saved from warm memory"
+grep -E ' bytes=[1-9].* path=inline ' cairnd.log && fail "it measures before its memory is warm"
 best=$("$BENCH_CHECK" $mib $rounds <out 2>err) || fail "the JSON is not right"
 
 # ---- the check itself turns red: a ratio, a verdict, a goal, a missing run, a missing row, one too many
@@ -78,6 +86,13 @@ grep -qF "are needed" err || fail "it does not say how much is needed"
 : >err
 "$CAIRN" bench --dir disk/none >out 2>err && fail "a directory that is not there will do"
 grep -qF "disk/none" err || fail "it does not say which directory"
+: >err
+CAIRND=$work/none "$CAIRN" bench --dir disk >out 2>err && fail "it ran without a daemon"
+grep -qF "cairn bench: \$CAIRND is no program: '$work/none'" err || fail "it does not say what is missing"
+CAIRND=/bin/false "$CAIRN" bench --dir disk >out 2>err && fail "it ran with a daemon that ended"
+grep -qF "cairn bench: cairnd ended (exit code 1) before it was ready" err ||
+    fail "it does not say that the daemon ended"
+grep -F "cairn exec" err && fail "it speaks as another command"
 : >err
 nothing_left "what was refused"
 

@@ -39,8 +39,10 @@ step "find_package"
 env -u LD_LIBRARY_PATH "$prefix/consumer/static"
 
 step "all captures and restores, with a daemon"
-"$prefix/bin/cairn" exec --data "$prefix/data" -- "$prefix/consumer/all_calls" >"$prefix/calls"
+code=0
+"$prefix/bin/cairn" exec --data "$prefix/data" -- "$prefix/consumer/all_calls" >"$prefix/calls" || code=$?
 cat "$prefix/calls"
+[ $code -eq 0 ]
 [ "$(grep -c ': there and back$' "$prefix/calls")" -eq 12 ]
 
 step "what a trainer is made to load: libc and protobuf-c, nothing else"

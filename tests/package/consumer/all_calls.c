@@ -1,5 +1,6 @@
 /* all_calls.c: every capture, save, load, and the restore that belongs to it, once there and back,
- * as a program that has nothing but the installed headers. Needs a daemon ($CAIRN_SOCKET). */
+ * as a program that has nothing but the installed headers. Each restore looks at every entry of all
+ * five components before it reads the first. Needs a daemon ($CAIRN_SOCKET). */
 #include <cairn/training.h>
 #include <poll.h>
 #include <stdio.h>
@@ -7,8 +8,17 @@
 
 #define COUNT 4
 
+enum part { GRADIENTS, MODEL, OPTIMIZER, SCHEDULER, STATE, PARTS };
+
+/* How often a restore asked, and how many entries `fit` was shown. */
+struct asked {
+    unsigned fits[PARTS], entries[PARTS], gets[PARTS];
+    bool early; /* a `get` before all had been asked whether they fit, or a `fit` behind it */
+};
+
 struct job {
     struct cairn *c; /* for slots */
+    struct asked asked;
     float weight[COUNT], gradient[COUNT], moment[COUNT];
     uint64_t schedule, step;
     struct cairn_window window;
@@ -23,6 +33,71 @@ static struct cairn_entry tensor(const char *path, uint32_t flags)
     };
 }
 
+/* ---- what a restore asks ---- */
+
+static unsigned sum(const unsigned counts[PARTS])
+{
+    unsigned all = 0;
+    for (int i = 0; i < PARTS; i++) {
+        all += counts[i];
+    }
+    return all;
+}
+
+/* Every entry is looked at, the one that belongs there by its key. */
+static int fit(struct job *job, enum part part, const struct cairn_reader *r, const char *path)
+{
+    struct cairn_entry e;
+    bool found = false;
+    int rc = 0;
+    for (uint64_t i = 0; (rc = cairn_entry_at(r, i, &e)) == 0; i++) {
+        job->asked.entries[part]++;
+        found = found || strcmp(e.path, path) == 0;
+    }
+    job->asked.fits[part]++;
+    job->asked.early = job->asked.early || sum(job->asked.gets) > 0;
+    return rc != -CAIRN_ENOENT ? rc : found ? 0 : -CAIRN_EMISMATCH;
+}
+
+static int fit_tensor(struct job *job,
+                      enum part part,
+                      const struct cairn_reader *r,
+                      const struct cairn_entry *e)
+{
+    int rc = fit(job, part, r, e->path);
+    return rc < 0 ? rc : cairn_get(r, e, NULL);
+}
+
+static int fit_step(struct job *job, enum part part, const struct cairn_reader *r)
+{
+    uint64_t step = 0;
+    int rc = fit(job, part, r, "step");
+    return rc < 0 ? rc : cairn_get_u64(r, "step", &step);
+}
+
+static struct job *getting(void *self, enum part part)
+{
+    struct job *job = self;
+    job->asked.gets[part]++;
+    for (int i = 0; i < PARTS; i++) {
+        job->asked.early = job->asked.early || job->asked.fits[i] == 0;
+    }
+    return job;
+}
+
+/* Each component was asked once, and has the one entry that was put into it. */
+static bool asked_once(const struct asked *a)
+{
+    for (int i = 0; i < PARTS; i++) {
+        if (a->fits[i] != 1 || a->entries[i] != 1 || a->gets[i] != 1) {
+            return false;
+        }
+    }
+    return !a->early;
+}
+
+/* ---- the components ---- */
+
 static int model_put(void *self, struct cairn_writer *w)
 {
     const struct job *job = self;
@@ -30,9 +105,15 @@ static int model_put(void *self, struct cairn_writer *w)
     return cairn_put(w, &e, job->weight);
 }
 
+static int model_fit(void *self, const struct cairn_reader *r)
+{
+    struct cairn_entry e = tensor("weight", CAIRN_HAS_ID | CAIRN_TRAINABLE);
+    return fit_tensor(self, MODEL, r, &e);
+}
+
 static int model_get(void *self, const struct cairn_reader *r)
 {
-    struct job *job = self;
+    struct job *job = getting(self, MODEL);
     struct cairn_entry e = tensor("weight", CAIRN_HAS_ID | CAIRN_TRAINABLE);
     return cairn_get(r, &e, job->weight);
 }
@@ -51,9 +132,15 @@ static int gradients_put(void *self, struct cairn_writer *w)
     return rc;
 }
 
+static int gradients_fit(void *self, const struct cairn_reader *r)
+{
+    struct cairn_entry e = tensor("gradient", CAIRN_HAS_ID);
+    return fit_tensor(self, GRADIENTS, r, &e);
+}
+
 static int gradients_get(void *self, const struct cairn_reader *r)
 {
-    struct job *job = self;
+    struct job *job = getting(self, GRADIENTS);
     struct cairn_entry e = tensor("gradient", CAIRN_HAS_ID);
     return cairn_get(r, &e, job->gradient);
 }
@@ -65,9 +152,15 @@ static int optimizer_put(void *self, struct cairn_writer *w)
     return cairn_put(w, &e, job->moment);
 }
 
+static int optimizer_fit(void *self, const struct cairn_reader *r)
+{
+    struct cairn_entry e = tensor("moment_1", CAIRN_HAS_ID);
+    return fit_tensor(self, OPTIMIZER, r, &e);
+}
+
 static int optimizer_get(void *self, const struct cairn_reader *r)
 {
-    struct job *job = self;
+    struct job *job = getting(self, OPTIMIZER);
     struct cairn_entry e = tensor("moment_1", CAIRN_HAS_ID);
     return cairn_get(r, &e, job->moment);
 }
@@ -77,9 +170,14 @@ static int scheduler_put(void *self, struct cairn_writer *w)
     return cairn_put_u64(w, "step", ((const struct job *)self)->schedule);
 }
 
+static int scheduler_fit(void *self, const struct cairn_reader *r)
+{
+    return fit_step(self, SCHEDULER, r);
+}
+
 static int scheduler_get(void *self, const struct cairn_reader *r)
 {
-    return cairn_get_u64(r, "step", &((struct job *)self)->schedule);
+    return cairn_get_u64(r, "step", &getting(self, SCHEDULER)->schedule);
 }
 
 static int state_put(void *self, struct cairn_writer *w)
@@ -87,9 +185,14 @@ static int state_put(void *self, struct cairn_writer *w)
     return cairn_put_u64(w, "step", ((const struct job *)self)->step);
 }
 
+static int state_fit(void *self, const struct cairn_reader *r)
+{
+    return fit_step(self, STATE, r);
+}
+
 static int state_get(void *self, const struct cairn_reader *r)
 {
-    return cairn_get_u64(r, "step", &((struct job *)self)->step);
+    return cairn_get_u64(r, "step", &getting(self, STATE)->step);
 }
 
 static int param(void *model, uint64_t index, struct cairn_param *ret)
@@ -102,11 +205,11 @@ static int param(void *model, uint64_t index, struct cairn_param *ret)
 static struct cairn_trainer trainer(struct job *job)
 {
     return (struct cairn_trainer){
-        .model = { .self = job, .type = "m", .put = model_put, .get = model_get },
-        .optimizer = { .self = job, .type = "o", .put = optimizer_put, .get = optimizer_get },
-        .scheduler = { .self = job, .type = "s", .put = scheduler_put, .get = scheduler_get },
-        .accumulator = { .self = job, .type = "g", .put = gradients_put, .get = gradients_get },
-        .state = { .self = job, .type = "u", .put = state_put, .get = state_get },
+        .model = { job, "m", model_put, model_fit, model_get, NULL },
+        .optimizer = { job, "o", optimizer_put, optimizer_fit, optimizer_get, NULL },
+        .scheduler = { job, "s", scheduler_put, scheduler_fit, scheduler_get, NULL },
+        .accumulator = { job, "g", gradients_put, gradients_fit, gradients_get, NULL },
+        .state = { job, "u", state_put, state_fit, state_get, NULL },
         .window = &job->window,
         .param = param,
     };
@@ -225,6 +328,16 @@ static int there_and_back(struct cairn *c, size_t i, bool async, uint64_t step)
     (void)cairn_record_free(r);
     if (rc == 0 && !equal(&job, &back, calls[i].window)) {
         (void)printf("%s%s: came back different\n", calls[i].name, async ? ", async" : "");
+        return 1;
+    }
+    if (rc == 0 && !asked_once(&back.asked)) {
+        (void)printf("%s%s: %u entries looked at by %u fits, %u gets%s\n",
+                     calls[i].name,
+                     async ? ", async" : "",
+                     sum(back.asked.entries),
+                     sum(back.asked.fits),
+                     sum(back.asked.gets),
+                     back.asked.early ? ", not all before the first" : "");
         return 1;
     }
     (void)printf("%s%s: %s\n",

@@ -201,14 +201,58 @@ static int model_retype(void *self, const struct cairn_param *want)
 
 static const struct {
     int (*capture)(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
+    int (*capture_async)(struct cairn *c,
+                         const struct cairn_trainer *t,
+                         cairn_captured_fn *done,
+                         void *arg);
     int (*restore)(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t);
 } trainer_calls[] = {
-    [0] = { cairn_capture, cairn_restore },
-    [CAIRN_KIND_DTYPES] = { cairn_capture_with_dtypes, cairn_restore_with_dtypes },
-    [CAIRN_KIND_WEIGHTED] = { cairn_capture_weighted, cairn_restore_weighted },
+    [0] = { cairn_capture, cairn_capture_async, cairn_restore },
+    [CAIRN_KIND_DTYPES] = { cairn_capture_with_dtypes,
+                            cairn_capture_async_with_dtypes,
+                            cairn_restore_with_dtypes },
+    [CAIRN_KIND_WEIGHTED] = { cairn_capture_weighted,
+                              cairn_capture_weighted_async,
+                              cairn_restore_weighted },
     [CAIRN_KIND_WEIGHTED | CAIRN_KIND_DTYPES] = { cairn_capture_weighted_with_dtypes,
+                                                  cairn_capture_weighted_with_dtypes_async,
                                                   cairn_restore_weighted_with_dtypes },
+    [CAIRN_KIND_MODEL_STATE] = { cairn_model_state_capture,
+                                 cairn_model_state_capture_async,
+                                 cairn_model_state_restore },
+    [CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED] = { cairn_model_state_capture_weighted,
+                                                       cairn_model_state_capture_weighted_async,
+                                                       cairn_model_state_restore_weighted },
 };
+
+struct trainer_captured {
+    bool done;
+    int rc;
+    struct cairn_record *record;
+};
+
+static void trainer_captured(void *arg, int rc, struct cairn_record *r)
+{
+    *(struct trainer_captured *)arg = (struct trainer_captured){ true, rc, r };
+}
+
+/* No slot is open, so each turn of the loop has something to do. */
+static int trainer_capture(const struct mode *mode,
+                           struct cairn *c,
+                           const struct cairn_trainer *table,
+                           struct cairn_record **ret)
+{
+    struct trainer_captured x = { .done = false };
+    if (!mode->async) {
+        return trainer_calls[mode->kind].capture(c, table, ret);
+    }
+    int rc = trainer_calls[mode->kind].capture_async(c, table, trainer_captured, &x);
+    while (rc == 0 && !x.done) {
+        rc = cairn_process(c);
+    }
+    *ret = x.record;
+    return rc < 0 ? rc : x.rc;
+}
 
 /* One restored type means one way to go on, so the types carry what the numbers mean nothing
  * without: which optimizer, which schedulers and how they nest, which work dtype. */
@@ -257,7 +301,7 @@ int trainer_save(struct trainer *t, struct cairn *c, struct cairn_boundary *ret)
     struct cairn_trainer table = trainer_table(t, parts);
     struct cairn_record *record = NULL;
     const struct cairn_save_args args = { .step = t->loop.counter };
-    int rc = trainer_calls[t->recipe.mode->kind].capture(c, &table, &record);
+    int rc = trainer_capture(t->recipe.mode, c, &table, &record);
     if (rc == 0) {
         rc = cairn_save(c, &record, &args, ret);
     }

@@ -5,16 +5,33 @@
 #include "support/trainers/half.h"
 
 const struct mode modes[] = {
-    { "plain", 0, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 } },
-    { "dtypes", CAIRN_KIND_DTYPES, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 } },
-    { "f32", CAIRN_KIND_WEIGHTED, CAIRN_F32, 4, 16, { CAIRN_F32, CAIRN_F32 } },
-    { "f64", CAIRN_KIND_WEIGHTED, CAIRN_F64, 4, 16, { CAIRN_F32, CAIRN_F32 } },
+    { "plain", 0, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 }, false },
+    { "dtypes", CAIRN_KIND_DTYPES, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 }, false },
+    { "f32", CAIRN_KIND_WEIGHTED, CAIRN_F32, 4, 16, { CAIRN_F32, CAIRN_F32 }, false },
+    { "f64", CAIRN_KIND_WEIGHTED, CAIRN_F64, 4, 16, { CAIRN_F32, CAIRN_F32 }, false },
     { "mixed",
       CAIRN_KIND_WEIGHTED | CAIRN_KIND_DTYPES,
       CAIRN_F32,
       4,
       16,
-      { CAIRN_F16, CAIRN_BF16 } },
+      { CAIRN_F16, CAIRN_BF16 },
+      false },
+    { "model_state", CAIRN_KIND_MODEL_STATE, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 }, false },
+    { "model_state_weighted",
+      CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED,
+      CAIRN_F32,
+      4,
+      16,
+      { CAIRN_F32, CAIRN_F32 },
+      true },
+    { "async", 0, CAIRN_F32, 2, 1, { CAIRN_F32, CAIRN_F32 }, true },
+    { "mixed_async",
+      CAIRN_KIND_WEIGHTED | CAIRN_KIND_DTYPES,
+      CAIRN_F32,
+      4,
+      16,
+      { CAIRN_F16, CAIRN_BF16 },
+      true },
     { 0 }
 };
 

@@ -25,6 +25,7 @@ struct mode {
     uint64_t per_update; /* microbatches */
     double loss_scale;   /* of the first window; later ones have more */
     uint32_t storage[2]; /* of the fast and the slow weight; 16 bits have an FP32 master */
+    bool async;          /* captures */
 };
 extern const struct mode modes[]; /* ends with a NULL name */
 

@@ -153,7 +153,7 @@ CASE(members, E16_optimizer_state_of_a_frozen_parameter_is_kept_in_silence)
     ground_down(&g);
 }
 
-CASE(members, another_configuration_is_told_or_refused)
+CASE(members, F13_another_configuration_is_told_or_refused)
 {
     static const uint8_t recorded[16] = { 1 };
     static const uint8_t live[16] = { 2 };

@@ -265,6 +265,27 @@ CASE(model_state, F13_E30_refuses_a_contract_of_another_version)
     ground_down(&g);
 }
 
+CASE(model_state, E30_refuses_a_contract_with_a_dtype_that_is_not_known)
+{
+    const uint32_t later = 77;
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    fill(&g.job);
+    struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_MODEL_STATE);
+    struct entry *e = ground_entry(r, COMPONENT_CONTRACT, "param", 7);
+    memcpy((void *)(uintptr_t)e->value.data, &later, sizeof later);
+    job_like(&other, &g.job);
+    cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_ECORRUPT);
+    cr_assert_not_null(strstr(cairn_error(g.c), "contract: parameter 7: 77 is no floating dtype"),
+                       "%s",
+                       cairn_error(g.c));
+    cr_assert_str_eq(other.log, "", "nobody was asked");
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
 /* ---- gradients, at capture ------------------------------------------------------------------- */
 
 static void spoil_gradients(struct job *j, int how)

@@ -166,6 +166,24 @@ CASE(save, F8_F9_a_refusal_is_not_sticky)
     }
 }
 
+/* Before it and behind it memory is asked for; a refusal stands until the next one begins. */
+CASE(save, asks_once_for_an_arena_that_is_refused)
+{
+    struct ground g;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    for (unsigned i = 0; i < 8; i++) {
+        g.fake.faults[i] = (struct fake_fault){ WIRE_ARENA_OPEN, i + 1, FAKE_REFUSE, CAIRN_EBUSY };
+    }
+    cr_assert_eq(cairn_warm(g.c, 1 << 20, 2), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(fake_seen(&g.fake, WIRE_ARENA_OPEN), 1);
+    cr_assert_eq(ground_save(&g, 0, 1, NULL), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(fake_seen(&g.fake, WIRE_ARENA_OPEN), 2);
+    cr_assert_eq(ground_save(&g, 0, 2, NULL), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(fake_seen(&g.fake, WIRE_ARENA_OPEN), 3);
+    ground_down(&g);
+}
+
 CASE(save, a_stopping_daemon_is_left_for_its_successor)
 {
     struct ground g;
