@@ -263,6 +263,9 @@ static const char *contract_gradient_wrong(const struct contract *k, const struc
     if (dtype_is_quantized(g->dtype) || dtype_is_quantized(p->dtype)) {
         return "is quantized";
     }
+    if (!dtype_is_floating(g->dtype)) {
+        return "is not of a floating dtype";
+    }
     return shape_same(g->rank, g->shape, p->rank, p->shape)
                ? NULL
                : "has another shape than its parameter";

@@ -55,11 +55,12 @@ int window_check_gradients(const struct cairn_window *w,
         if (g->kind != ENTRY_TENSOR) {
             continue;
         }
+        struct describe room;
         const char *wrong = NULL;
         if (w->total_weight == 0) {
             wrong = "is pending although total_weight is 0";
         } else if (model != NULL) {
-            wrong = members_wrong(&members, g);
+            wrong = members_wrong(&members, g, &room);
         }
         if (wrong != NULL) {
             rc = members_refuse(err, -CAIRN_EWINDOW, g, wrong);

@@ -67,6 +67,20 @@ bool dtype_is_quantized(uint32_t code)
     return d != NULL && d->category == DTYPE_QUANT;
 }
 
+bool dtype_is_floating(uint32_t code)
+{
+    const struct dtype *d = dtype_find(code);
+    return d != NULL && d->category == DTYPE_FLOAT;
+}
+
+bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient)
+{
+    const struct dtype *p = dtype_find(parameter);
+    const struct dtype *g = dtype_find(gradient);
+    return p != NULL && g != NULL && p->category == g->category &&
+           (p == g || p->category != DTYPE_QUANT);
+}
+
 const char *dtype_name(uint32_t code)
 {
     const struct dtype *d = dtype_find(code);
