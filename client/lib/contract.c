@@ -72,7 +72,7 @@ static int contract_walk(struct cairn *c, const struct cairn_trainer *t, struct 
     int rc = 1;
     for (uint64_t i = 0; rc == 1; i++) {
         rc = param_next(c, t, i, &p);
-        if (rc == 1 && !param_dtype_ok(p.dtype)) {
+        if (rc == 1 && !dtype_param_ok(p.dtype)) {
             rc = err_set(&c->err,
                          -CAIRN_EINVAL,
                          "parameter %llu is of %s, which is no floating dtype",
@@ -152,7 +152,7 @@ static int contract_read_param(struct contract *k, const struct entry *e, struct
         memcpy(&p.dtype, at, sizeof p.dtype);
         memcpy(&p.rank, at + sizeof p.dtype, sizeof p.rank);
     }
-    if (!param_dtype_ok(p.dtype) || p.rank > LIMIT_RANK ||
+    if (!dtype_param_ok(p.dtype) || p.rank > LIMIT_RANK ||
         e->value.bytes != CONTRACT_FIXED_BYTES + p.rank * sizeof *shape) {
         return err_set(err,
                        -CAIRN_ECORRUPT,
@@ -207,7 +207,7 @@ static int contract_of_model(const struct cairn_reader *model, struct contract *
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < model->count; i++) {
         const struct entry *e = &model->entries[i];
-        if (e->kind == ENTRY_TENSOR && (e->flags & ENTRY_HAS_ID) != 0 && param_dtype_ok(e->dtype)) {
+        if (e->kind == ENTRY_TENSOR && (e->flags & ENTRY_HAS_ID) != 0 && dtype_param_ok(e->dtype)) {
             struct cairn_param p = { .id = e->id,
                                      .trainable = (e->flags & ENTRY_TRAINABLE) != 0,
                                      .dtype = e->dtype,

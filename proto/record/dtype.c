@@ -73,6 +73,17 @@ bool dtype_is_floating(uint32_t code)
     return d != NULL && d->category == DTYPE_FLOAT;
 }
 
+bool dtype_param_ok(uint64_t code)
+{
+    return code == CAIRN_F64 || code == CAIRN_F32 || code == CAIRN_FLEX32 || code == CAIRN_F16 ||
+           code == CAIRN_BF16 || code == CAIRN_QFLOAT;
+}
+
+bool dtype_window_ok(uint64_t code)
+{
+    return code == CAIRN_F32 || code == CAIRN_F64;
+}
+
 bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient)
 {
     const struct dtype *p = dtype_find(parameter);
