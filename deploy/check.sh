@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deploy/check.sh [--quick]: install what the tests need, build, run all of them.
+# deploy/check.sh [--quick | --long]: install what the tests need, build, run all of them.
 #
 # The tests run in legs: the same sources built in several ways, each with the folders of tests that
 # this way can tell something new about. All legs go through one CTest run, whose summary is the last
@@ -8,6 +8,9 @@
 #
 # --quick, for a developer: the gcc leg alone, without the tests labelled slow and without
 # clang-tidy; installs nothing, and leaves out what mounts when it is not root.
+#
+# --long: the tests labelled long alone, optimised (every value of F32 through every conversion:
+# minutes); installs nothing and needs no root.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,13 +19,15 @@ out=$tree/build/check
 cores=$(nproc)
 
 quick=
+long=
 case "${1-}" in
 --quick) quick=yes && out=$tree/build/quick ;;
+--long) long=yes && out=$tree/build/long ;;
 '') ;;
-*) echo "usage: check.sh [--quick]" >&2 && exit 2 ;;
+*) echo "usage: check.sh [--quick | --long]" >&2 && exit 2 ;;
 esac
 
-if [ -z "$quick" ] && [ "$(id -u)" -ne 0 ]; then
+if [ -z "$quick$long" ] && [ "$(id -u)" -ne 0 ]; then
     "$here/setup.sh" build test
     if [ -t 0 ]; then exec sudo "$0"; else exec sudo -n "$0"; fi
 fi
@@ -59,6 +64,12 @@ if [ -n "$quick" ]; then
     skip='lint\.tidy'
     [ "$(id -u)" -eq 0 ] || skip="$skip|test_store|test_disks|mounts" # those mount
     run --exclude-regex "$skip"
+    exit
+fi
+
+if [ -n "$long" ]; then
+    leg long gcc -DCMAKE_BUILD_TYPE=Release -DCAIRN_TEST_LONG=ON -DCAIRN_TEST_ROOMS='unit/client'
+    run --label-regex '^long$'
     exit
 fi
 

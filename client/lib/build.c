@@ -137,7 +137,7 @@ int capture_collect(struct capture *cap,
                     void *self)
 {
     int rc = build_collect(cap, &cap->r->components[component], put, self);
-    return rc < 0 ? err_wrap(&cap->c->err, rc, "capture %s", component_name(component)) : 0;
+    return rc < 0 ? cl_during(&cap->c->err, rc, "capture", component) : 0;
 }
 
 static void build_config(struct component_info *info, const uint8_t *config)
@@ -161,7 +161,7 @@ int capture_component(struct capture *cap,
     if (rc == 0) {
         rc = rec_sort(reader, &cap->c->err);
     }
-    return rc < 0 ? err_wrap(&cap->c->err, rc, "capture %s", component_name(component)) : 0;
+    return rc < 0 ? cl_during(&cap->c->err, rc, "capture", component) : 0;
 }
 
 static int build_sums(struct capture *cap)

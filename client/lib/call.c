@@ -105,7 +105,7 @@ void cl_refusal(const struct wire_error *e, struct err *ret)
                   "%.*s",
                   (int)e->text.bytes,
                   e->text.bytes == 0 ? "" : (const char *)e->text.data);
-    (void)err_at(ret, e->component, e->path.data, e->path.bytes);
+    (void)cl_about(ret, e->component, e->path, NULL);
 }
 
 /* A daemon that is stopping says ECANCELED: its successor may say more. */

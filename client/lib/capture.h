@@ -4,8 +4,8 @@
 #define LIB_CAPTURE_H
 
 #include "lib/contract.h"
-#include "lib/hash.h"
 #include "lib/rec.h"
+#include "lib/source.h"
 #include "lib/tied.h"
 
 /* A shared chunk that is being filled: one for trainable entries, one for the others. */

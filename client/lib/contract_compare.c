@@ -1,6 +1,7 @@
 /* contract_compare.c: does a trainer's model have exactly the parameters that were recorded? Both
  * lists ascend by id, so one pass tells all three ways in which they may differ. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,21 +10,48 @@
 #include "record/dtype.h"
 
 #define COMPARE_SHOWN 8 /* of each list; the rest is a count */
+/* What the shown ids of a list take at most, so that all three fit a message: three of 20 digits.
+ */
+#define COMPARE_SHOWN_BYTES 66
 
 enum compare_list { COMPARE_MISSING, COMPARE_EXTRA, COMPARE_CHANGED, COMPARE_NR };
 
 struct compare {
     uint64_t counts[COMPARE_NR];
+    uint64_t shown[COMPARE_NR]; /* the first of them */
     struct describe ids[COMPARE_NR];
     struct describe first_changed; /* recorded and live, of the first that differs */
 };
 
 static void compare_note(struct compare *x, enum compare_list list, uint64_t id)
 {
-    uint64_t count = x->counts[list]++;
-    if (count < COMPARE_SHOWN) {
-        describe_add(&x->ids[list], count == 0 ? " %" PRIu64 : ", %" PRIu64, id);
+    char text[24];
+    bool all = x->shown[list] == x->counts[list]++;
+    int bytes = snprintf(text, sizeof text, x->shown[list] == 0 ? "%" PRIu64 : ", %" PRIu64, id);
+    if (all && x->shown[list] < COMPARE_SHOWN &&
+        x->ids[list].bytes + (size_t)bytes <= COMPARE_SHOWN_BYTES) {
+        describe_add(&x->ids[list], "%s", text);
+        x->shown[list]++;
     }
+}
+
+struct compare_text {
+    char text[420]; /* of the 512 of a message */
+    size_t bytes;
+};
+
+/* All of it or nothing. */
+__attribute__((format(printf, 2, 3))) static void
+compare_add(struct compare_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(t->text + t->bytes, sizeof t->text - t->bytes, format, args);
+    va_end(args);
+    if (more > 0 && (size_t)more < sizeof t->text - t->bytes) {
+        t->bytes += (size_t)more;
+    }
+    t->text[t->bytes] = '\0';
 }
 
 static void
@@ -73,27 +101,27 @@ compare_lists(struct compare *x, const struct contract *recorded, const struct c
     }
 }
 
-/* "2 missing: 5, 7; 1 changed: 3 (3 recorded F32 [3], the trainer's BF16 [3])" */
-static void compare_say(const struct compare *x, char *text, size_t text_bytes)
+/* "2 missing, 1 changed; missing: 5, 7; changed: 3 (3 recorded F32 [3], the trainer's BF16 [3])":
+ * the counts first, and never a part of an id. The last one is left out when it does not fit. */
+static void compare_say(const struct compare *x, struct compare_text *t)
 {
     static const char *const words[COMPARE_NR] = { "missing", "extra", "changed" };
-    size_t at = 0;
-    text[0] = '\0';
-    for (int i = 0; i < COMPARE_NR && at < text_bytes; i++) {
+    for (int i = 0; i < COMPARE_NR; i++) {
         if (x->counts[i] > 0) {
-            int more = snprintf(text + at,
-                                text_bytes - at,
-                                "%s%" PRIu64 " %s:%s%s",
-                                at == 0 ? "" : "; ",
-                                x->counts[i],
-                                words[i],
-                                x->ids[i].text,
-                                x->counts[i] > COMPARE_SHOWN ? ", ..." : "");
-            at += more > 0 ? (size_t)more : 0;
+            compare_add(t, "%s%" PRIu64 " %s", t->bytes == 0 ? "" : ", ", x->counts[i], words[i]);
         }
     }
-    if (x->counts[COMPARE_CHANGED] > 0 && at < text_bytes) {
-        (void)snprintf(text + at, text_bytes - at, " (%s)", x->first_changed.text);
+    for (int i = 0; i < COMPARE_NR; i++) {
+        if (x->counts[i] > 0) {
+            compare_add(t, "; %s: %s", words[i], x->ids[i].text);
+        }
+        if (x->counts[i] > x->shown[i]) {
+            compare_add(t, " and %" PRIu64 " more", x->counts[i] - x->shown[i]);
+        }
+    }
+    if (x->counts[COMPARE_CHANGED] > 0 &&
+        x->first_changed.bytes < sizeof x->first_changed.text - 1) {
+        compare_add(t, " (%s)", x->first_changed.text);
     }
 }
 
@@ -120,15 +148,15 @@ compare_base(const struct contract *recorded, const struct contract *live, struc
 int contract_compare(const struct contract *recorded, const struct contract *live, struct err *err)
 {
     struct compare x = { .counts = { 0 } };
-    char text[400];
+    struct compare_text text = { .bytes = 0 };
     compare_lists(&x, recorded, live);
     if (x.counts[COMPARE_MISSING] + x.counts[COMPARE_EXTRA] + x.counts[COMPARE_CHANGED] > 0) {
-        compare_say(&x, text, sizeof text);
+        compare_say(&x, &text);
         return err_set(err,
                        -CAIRN_EMISMATCH,
                        "contract: of %" PRIu64 " recorded parameters, %s",
                        recorded->trainable_count,
-                       text);
+                       text.text);
     }
     return compare_base(recorded, live, err);
 }

@@ -99,10 +99,21 @@ void cl_release(struct cairn *c);
 struct err *cl_err(struct cairn *c);
 int cl_invalid(struct cairn *c, const char *text);
 /* How much of a path a message shows, for "%.*s": the rest of the sentence must fit too. */
+#define CL_SHOWN_BYTES 100
 static inline int cl_shown(struct slice path)
 {
-    return path.bytes > 100 ? 100 : (int)path.bytes;
+    return path.bytes > CL_SHOWN_BYTES ? CL_SHOWN_BYTES : (int)path.bytes;
 }
+
+/* ---- about.c ---- */
+
+/* Say which component and entry a failure is about, in err's fields and in front of its sentence:
+ * "model 'w' (id 7): ...". What the sentence itself names is not named again; `id` NULL: it has
+ * none, or nobody knows. Returns err's code. */
+int cl_about(struct err *err, uint32_t component, struct slice path, const uint64_t *id);
+int cl_about_entry(struct err *err, uint32_t component, const struct entry *e);
+/* Put "WHAT COMPONENT: " in front, or "WHAT: " where the sentence names the component. */
+int cl_during(struct err *err, int rc, const char *what, uint32_t component);
 
 /* ---- capture_async.c ---- */
 

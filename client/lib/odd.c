@@ -32,6 +32,19 @@ static void odd_hex(const uint8_t *config, char text[ODD_HEX_BYTES])
     }
 }
 
+/* Nothing can be compared: no reason to warn, but who is strict wants to know that they are equal.
+ */
+static int odd_one_config(enum component component, bool recorded, struct err *err)
+{
+    (void)err_set(err,
+                  -CAIRN_EMISMATCH,
+                  "%s: %s: strict_config demands both",
+                  component_name(component),
+                  recorded ? "recorded under a configuration, the trainer tells none"
+                           : "recorded without a configuration, the trainer tells one");
+    return err_at(err, component, NULL, 0);
+}
+
 int odd_config(const struct cairn_record *r,
                enum component component,
                const struct cairn_component *part,
@@ -42,8 +55,11 @@ int odd_config(const struct cairn_record *r,
     char recorded[ODD_HEX_BYTES];
     char live[ODD_HEX_BYTES];
     struct err odd = { 0 };
-    if (info == NULL || !info->has_config || part->config == NULL ||
-        memcmp(info->config.byte, part->config, ODD_CONFIG_BYTES) == 0) {
+    bool has_config = info != NULL && info->has_config;
+    if (has_config != (part->config != NULL)) {
+        return t->strict_config ? odd_one_config(component, has_config, err) : 0;
+    }
+    if (!has_config || memcmp(info->config.byte, part->config, ODD_CONFIG_BYTES) == 0) {
         return 0;
     }
     odd_hex(info->config.byte, recorded);

@@ -80,7 +80,7 @@ static int pack_put_own(struct capture *cap, struct entry *e, struct source *fro
         uint32_t index = e->first_chunk + i;
         struct chunk *chunk = &pack_chunk(cap, index)->chunk;
         hasher_start(cap->hash);
-        hasher_take(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
+        source_take_all(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
         chunk->digest = hasher_end(cap->hash);
         pack_pad(cap, index);
     }
@@ -137,13 +137,13 @@ static struct pack *pack_open(struct capture *cap, const struct entry *e)
 static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, struct source *from)
 {
     struct pack *p = pack_open(cap, e);
-    if (e->bytes <= (256u << 10)) {
+    if (e->bytes <= SOURCE_BLOCK_BYTES) {
         from->take(from, to, e->bytes);
         e->digest = digest_bytes(to, e->bytes);
         hasher_add(p->hash, to, e->bytes);
     } else {
         hasher_start(cap->hash);
-        hasher_take(cap->hash, p->hash, to, from, e->bytes);
+        source_take_all(cap->hash, p->hash, to, from, e->bytes);
         e->digest = hasher_end(cap->hash);
     }
 }

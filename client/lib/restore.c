@@ -100,7 +100,7 @@ static int restore_ask(const struct restore *x,
     } else if (err->code != rc) {
         rc = err_set(err, rc, "%s", cairn_strerror(rc));
     }
-    return err_wrap(err, rc, "%s %s", what, component_name(step->component));
+    return cl_during(err, rc, what, step->component);
 }
 
 /* ---- look ---- */

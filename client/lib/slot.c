@@ -186,10 +186,7 @@ int slot_check_failed(struct capture *cap)
 static int slot_check_value(struct capture *cap, const struct slot *slot)
 {
     int rc = writer_check_bool(&slot->key, slot->dst, &cap->c->err);
-    if (rc < 0) {
-        (void)err_at(&cap->c->err, slot->component, slot->key.path.data, slot->key.path.bytes);
-    }
-    return rc;
+    return rc < 0 ? cl_about_entry(&cap->c->err, slot->component, &slot->key) : 0;
 }
 
 /* The bytes go where the entry says that they are. */

@@ -91,8 +91,8 @@ tied_digest(struct capture *cap, struct source *from, uint8_t *scratch, uint64_t
 {
     hasher_start(cap->hash);
     while (bytes > 0) {
-        uint64_t block = bytes < HASH_BLOCK_BYTES ? bytes : HASH_BLOCK_BYTES;
-        hasher_take(cap->hash, NULL, scratch, from, block);
+        uint64_t block = bytes < SOURCE_BLOCK_BYTES ? bytes : SOURCE_BLOCK_BYTES;
+        source_take_all(cap->hash, NULL, scratch, from, block);
         bytes -= block;
     }
     return hasher_end(cap->hash);
@@ -119,7 +119,7 @@ tied_equal(struct capture *cap, const struct entry *first, struct source *from, 
 
 int tied_put(struct capture *cap, struct entry *e, const struct entry *first, struct source *from)
 {
-    uint8_t *scratch = malloc(HASH_BLOCK_BYTES);
+    uint8_t *scratch = malloc(SOURCE_BLOCK_BYTES);
     if (scratch == NULL) {
         return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory to compare tied parameters");
     }

@@ -6,8 +6,8 @@
 #ifndef LIB_TIED_H
 #define LIB_TIED_H
 
-#include "lib/hash.h"
 #include "lib/rec.h"
+#include "lib/source.h"
 
 struct capture;
 

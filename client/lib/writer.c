@@ -12,7 +12,7 @@
 int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
 {
     if (rc < 0) {
-        (void)err_at(&w->cap->c->err, w->component, e->path.data, e->path.bytes);
+        (void)cl_about_entry(&w->cap->c->err, w->component, e);
         if (w->cap->rc == 0) {
             w->cap->rc = rc;
         }
@@ -66,6 +66,15 @@ static int writer_rare_bytes(const struct cairn_entry *from,
     return fits ? 0 : err_set(err, -CAIRN_EINVAL, "the bytes of its shape overflow");
 }
 
+static int writer_no_shape(const struct cairn_entry *from, struct err *err)
+{
+    if (from->rank > LIMIT_RANK) {
+        return err_set(err, -CAIRN_EINVAL, "rank %u, expected at most %u", from->rank, LIMIT_RANK);
+    }
+    return err_set(
+        err, -CAIRN_EINVAL, "rank %u and shape NULL, expected its dimensions", from->rank);
+}
+
 static int writer_bytes(const struct cairn_entry *from,
                         struct quant *quant,
                         struct entry *ret,
@@ -76,13 +85,19 @@ static int writer_bytes(const struct cairn_entry *from,
     if (shaped && dtype != NULL && dtype->bits == 0) {
         return writer_rare_bytes(from, quant, ret, err);
     }
-    if (!shaped || !dtype_bytes(from->dtype, from->rank, from->shape, &ret->bytes)) {
+    if (dtype == NULL) {
         return err_set(
-            err,
-            -CAIRN_EINVAL,
-            "dtype %u, rank %u: unknown dtype, no shape, or too many dimensions or bytes",
-            from->dtype,
-            from->rank);
+            err, -CAIRN_EINVAL, "unknown dtype %u, expected one of cairn/dtype.h", from->dtype);
+    }
+    if (!shaped) {
+        return writer_no_shape(from, err);
+    }
+    if (!dtype_bytes(from->dtype, from->rank, from->shape, &ret->bytes)) {
+        return err_set(err,
+                       -CAIRN_EINVAL,
+                       "the bytes of its shape (rank %u) x %s overflow, expected at most 2^64 - 1",
+                       from->rank,
+                       dtype->name);
     }
     return 0;
 }

@@ -200,6 +200,8 @@ CAIRN_API int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, con
 /* Put a tensor whose bytes the caller writes itself: *ret is where. The slot must be done (next
  * call), exactly once, before a synchronous capture ends; an asynchronous one waits for that. Also
  * the slots of a capture that has failed, or whose handle was closed: their places stay until then.
+ * A tied parameter (one id under several paths) that is put by slot has a place of its own, so its
+ * bytes are stored twice; put by cairn_put they are stored once.
  * Errors: as cairn_put.   Ownership: the place belongs to the record.   Threads: the capturing one.
  * Blocks: never. */
 CAIRN_API int
@@ -264,10 +266,10 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
 /* ---- records ----------------------------------------------------------------------------------
  */
 
-/* Save: stream the record to the daemon and wait until it is durable there (fsynced, committed).
- * On success frees *r and sets it to NULL. On failure *r stays and may be saved again: the same
- * record keeps its save id, so a save whose acknowledgement was lost is found, not repeated. A
- * lost connection is remade and the save settled until the deadline passes.
+/* Save (seed: save): stream the record to the daemon and wait until it is durable there (fsynced,
+ * committed). On success frees *r and sets it to NULL. On failure *r stays and may be saved again:
+ * the same record keeps its save id, so a save whose acknowledgement was lost is found, not
+ * repeated. A lost connection is remade and the save settled until the deadline passes.
  * Errors: EINVAL no captured record, labels, or precision; EPRECISION a value would change in that
  * precision (names it, how many, the first), and lossy_ok is false; ERANGE an integer does not fit,
  * always; ELIMIT; ENOTSUP; EACCES the run may not be written;
@@ -322,10 +324,11 @@ CAIRN_API int cairn_find(struct cairn *c,
                          struct cairn_boundary *ret,
                          size_t *ret_count);
 
-/* Load: fetch and verify the manifest of one boundary and pin it in the daemon; payload streams
- * later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest boundary is
- * ECORRUPT, never "none".
- * Errors: ENOENT; ECORRUPT; EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
+/* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon;
+ * payload streams later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest
+ * boundary is ECORRUPT, never "none".
+ * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
+ * those that are known); EINVAL selector; ECONN; ETIMEDOUT; EACCES.   Ownership: free *ret with
  * cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until the manifest is
  * here; timeout_ms 0: the handle's. */
 CAIRN_API int

@@ -55,7 +55,8 @@ struct cairn_trainer {
     const uint64_t *generation;
     /* Walk the floating parameters (F64, F32, FLEX32, F16, BF16, QFLOAT), index from 0;
      * -CAIRN_ENOENT ends the walk. For *_with_dtypes. It has every tensor of these dtypes that the
-     * model puts with an id, and no other; tied ones may come once or several times. */
+     * model puts with an id, and no other; tied ones may come once or several times. (Of tied
+     * entries of the model the bytes are stored once, but not of those put by slot.) */
     int (*param)(void *model, uint64_t index, struct cairn_param *ret);
     /* Give a parameter the storage dtype p->dtype, keeping its value. NULL: none may differ. */
     int (*retype)(void *model, const struct cairn_param *p);
@@ -68,7 +69,8 @@ struct cairn_trainer {
      * when that is (or both complex, and so on); quantized only by the very same scheme. */
     bool foreign_gradients_ok;
     /* Refuse what is otherwise a warning: another config digest; optimizer state of a parameter
-     * that the model does not have. */
+     * that the model does not have. strict_config also refuses (without it nobody is told) a config
+     * digest that only the record has, or only the trainer; with none on both sides it accepts. */
     bool strict_config, strict_optimizer;
     /* Told, in a sentence, what a capture or restore found odd and went on with. It lives for the
      * call; NULL: nobody is told. Never called when strict. Do not call the library from it. */
@@ -81,7 +83,9 @@ struct cairn_trainer {
  * soon as it returns; later changes do not reach the record. Errors: what a callback returned;
  * ECONCURRENT; ESYNC a slot was left open; EBUSY a capture of this handle is under way; EWINDOW;
  * EDTYPES one (id, trainable) with two dtypes, or the walk and the model differ; EINVAL; EEXIST;
- * ELIMIT; ENOMEM. On failure there is no record. Ownership: *ret is saved or freed by the caller.
+ * ELIMIT; ENOMEM; what a save that was started before and not waited for has failed with, once and
+ * before anything is captured (cairn_save_start): capture again. On failure there is no record.
+ * Ownership: *ret is saved or freed by the caller.
  * Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for one copy of the
  * state. */
 CAIRN_API int
@@ -132,7 +136,8 @@ CAIRN_API int cairn_capture_weighted_with_dtypes_async(struct cairn *c,
                                                        cairn_captured_fn *done,
                                                        void *arg);
 
-/* Restore a loaded record into the trainer. Which call accepts which kind:
+/* Restore a loaded record into the trainer (seed: restore, restore_with_dtypes, restore_weighted,
+ * restore_weighted_with_dtypes). Which call accepts which kind:
  *   call                             plain   dtypes   weighted   weighted with dtypes
  *   cairn_restore                    yes     yes      yes        yes      (companions not applied)
  *   cairn_restore_with_dtypes        no      yes      no         yes      (window not applied)
@@ -164,8 +169,9 @@ CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c,
  * frozen base, say. What it promises instead of a whole model is a contract (seed:
  * TrainableParameterContract): id, dtype and shape of every trainable floating parameter, as the
  * walk `param` tells them, so `param` is needed. Pending gradients must be those of trainable
- * parameters, of their shapes, and floating, at capture and at restore. cairn_save and
- * cairn_load serve these records too. There is no variant with dtypes: the contract has them. */
+ * parameters, of their shapes, and floating, at capture and at restore. cairn_save and cairn_load
+ * serve these records too (seed: ModelStateTrainingRecord::save, load). There is no variant with
+ * dtypes: the contract has them. */
 
 /* Capture (seed: ModelStateTrainingRecord::capture, capture_weighted). Order: contract, gradients,
  * model, optimizer, scheduler, state. Errors: as cairn_capture; EINVAL no walk, or tied parameters
@@ -203,12 +209,13 @@ CAIRN_API int cairn_model_state_restore_weighted(struct cairn *c,
                                                  const struct cairn_record *r,
                                                  const struct cairn_trainer *t);
 
-/* Would the boundary that `selector` names fit the trainer's model? Compares contracts, and reads
+/* Would the boundary that `selector` names fit the trainer's model (seed:
+ * TrainableParameterContract, which it names only)? Compares contracts, and reads
  * no payload; a record that is no model state is compared by the parameters of its model.
  * *ret_count, if not NULL, is how many trainable parameters were recorded, also on EMISMATCH.
- * Errors: EMISMATCH lists parameters that are missing, extra and changed, eight of each; EINVAL no
- * walk; as cairn_load.   Ownership: -.   Threads: one per handle.   Blocks: until the manifest is
- * here. */
+ * Errors: EMISMATCH counts the parameters that are missing, extra and changed, and names the first
+ * of each; EINVAL no walk; as cairn_load.   Ownership: -.   Threads: one per handle.
+ * Blocks: until the manifest is here. */
 CAIRN_API int cairn_contract_fit(struct cairn *c,
                                  const char *selector,
                                  const struct cairn_trainer *t,

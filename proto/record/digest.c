@@ -1,53 +1,24 @@
-#define XXH_INLINE_ALL
 #include "record/digest.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <xxhash.h>
+#include <string.h>
 
 #include "record/quant.h"
-
-static struct digest digest_from(XXH128_hash_t hash)
-{
-    XXH128_canonical_t canonical;
-    struct digest d;
-    XXH128_canonicalFromHash(&canonical, hash);
-    static_assert(sizeof canonical.digest == sizeof d.byte, "a digest is 16 bytes");
-    memcpy(d.byte, canonical.digest, sizeof d.byte);
-    return d;
-}
-
-struct digest digest_bytes(const void *data, size_t bytes)
-{
-    return digest_from(XXH3_128bits(bytes == 0 ? "" : data, bytes));
-}
 
 bool digest_equal(const struct digest *a, const struct digest *b)
 {
     return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
 }
 
-/* XXH3's state wants more alignment than malloc gives; it has its own allocation. */
-static void digest_start(XXH3_state_t *state)
-{
-    (void)XXH3_128bits_reset(state);
-}
-
-static void digest_add(XXH3_state_t *state, const void *data, size_t bytes)
-{
-    if (bytes > 0) {
-        (void)XXH3_128bits_update(state, data, bytes);
-    }
-}
-
 struct digest digest_of_chunks(const struct chunk *chunks, uint32_t count)
 {
-    XXH3_state_t state;
-    digest_start(&state);
+    struct hasher state;
+    hasher_start(&state);
     for (uint32_t i = 0; i < count; i++) {
-        digest_add(&state, chunks[i].digest.byte, sizeof chunks[i].digest.byte);
+        hasher_add(&state, chunks[i].digest.byte, sizeof chunks[i].digest.byte);
     }
-    return digest_from(XXH3_128bits_digest(&state));
+    return hasher_end(&state);
 }
 
 /* ---- canonical byte strings: integers little-endian, texts after their length -------------------
@@ -75,12 +46,12 @@ static uint8_t *digest_put(uint8_t *at, const void *data, size_t bytes)
     return at + bytes;
 }
 
-static void digest_text(XXH3_state_t *state, struct slice text)
+static void digest_text(struct hasher *state, struct slice text)
 {
     uint8_t length[4];
     (void)digest_u32(length, (uint32_t)text.bytes);
-    digest_add(state, length, sizeof length);
-    digest_add(state, text.data, text.bytes);
+    hasher_add(state, length, sizeof length);
+    hasher_add(state, text.data, text.bytes);
 }
 
 /* What few entries and components have is appended with a tag, and only when it is there: a record
@@ -93,14 +64,14 @@ static void digest_text(XXH3_state_t *state, struct slice text)
 #define DIGEST_QUANT (DIGEST_TAG | 14u)
 #define DIGEST_ELEMENT_BITS (DIGEST_TAG | 15u)
 
-static void digest_pair(XXH3_state_t *state, uint32_t tag, uint32_t value)
+static void digest_pair(struct hasher *state, uint32_t tag, uint32_t value)
 {
     uint8_t bytes[8];
     (void)digest_u32(digest_u32(bytes, tag), value);
-    digest_add(state, bytes, sizeof bytes);
+    hasher_add(state, bytes, sizeof bytes);
 }
 
-static void digest_quant(XXH3_state_t *state, const struct quant *q)
+static void digest_quant(struct hasher *state, const struct quant *q)
 {
     uint8_t bytes[8 * 4 + LIMIT_BLOCK_RANK + 3 * 8];
     const struct cairn_quant *s = &q->scheme;
@@ -117,10 +88,10 @@ static void digest_quant(XXH3_state_t *state, const struct quant *q)
     at = digest_u64(at, q->bytes.values);
     at = digest_u64(at, q->bytes.block_scales);
     at = digest_u64(at, q->bytes.global_scale);
-    digest_add(state, bytes, (size_t)(at - bytes));
+    hasher_add(state, bytes, (size_t)(at - bytes));
 }
 
-static void digest_rare(XXH3_state_t *state, const struct entry *e)
+static void digest_rare(struct hasher *state, const struct entry *e)
 {
     if (e->storage_dtype != 0) {
         digest_pair(state, DIGEST_STORAGE_DTYPE, e->storage_dtype);
@@ -134,25 +105,22 @@ static void digest_rare(XXH3_state_t *state, const struct entry *e)
 }
 
 struct component_digest {
-    XXH3_state_t *state;
+    struct hasher state;
     uint64_t entry_count;
 };
 
 struct component_digest *component_digest_new(enum component component, struct slice type)
 {
-    struct component_digest *d = calloc(1, sizeof *d);
+    struct component_digest *d = aligned_alloc(alignof(struct component_digest), sizeof *d);
     if (d == NULL) {
         return NULL;
     }
-    d->state = XXH3_createState();
-    if (d->state == NULL) {
-        return component_digest_free(d);
-    }
+    d->entry_count = 0;
     uint8_t head[12];
-    digest_start(d->state);
+    hasher_start(&d->state);
     (void)digest_u32(digest_put(head, "CRN1comp", 8), (uint32_t)component);
-    digest_add(d->state, head, sizeof head);
-    digest_text(d->state, type);
+    hasher_add(&d->state, head, sizeof head);
+    digest_text(&d->state, type);
     return d;
 }
 
@@ -170,9 +138,9 @@ void component_digest_entry(struct component_digest *d, const struct entry *e)
     }
     at = digest_u64(at, e->bytes);
     at = digest_put(at, e->digest.byte, sizeof e->digest.byte);
-    digest_text(d->state, e->path);
-    digest_add(d->state, fixed, (size_t)(at - fixed));
-    digest_rare(d->state, e);
+    digest_text(&d->state, e->path);
+    hasher_add(&d->state, fixed, (size_t)(at - fixed));
+    digest_rare(&d->state, e);
     d->entry_count++;
 }
 
@@ -180,20 +148,17 @@ struct digest component_digest_end(struct component_digest *d)
 {
     uint8_t count[8];
     (void)digest_u64(count, d->entry_count);
-    digest_add(d->state, count, sizeof count);
-    return digest_from(XXH3_128bits_digest(d->state));
+    hasher_add(&d->state, count, sizeof count);
+    return hasher_end(&d->state);
 }
 
 struct component_digest *component_digest_free(struct component_digest *d)
 {
-    if (d != NULL) {
-        (void)XXH3_freeState(d->state);
-        free(d);
-    }
+    free(d);
     return NULL;
 }
 
-static void digest_component(XXH3_state_t *state, const struct component_info *info)
+static void digest_component(struct hasher *state, const struct component_info *info)
 {
     uint8_t head[4];
     uint8_t tail[8 + 8 + 16];
@@ -201,14 +166,14 @@ static void digest_component(XXH3_state_t *state, const struct component_info *i
     uint8_t *at = digest_u64(tail, info->entry_count);
     at = digest_u64(at, info->bytes);
     (void)digest_put(at, info->digest.byte, sizeof info->digest.byte);
-    digest_add(state, head, sizeof head);
+    hasher_add(state, head, sizeof head);
     digest_text(state, info->type);
-    digest_add(state, tail, sizeof tail);
+    hasher_add(state, tail, sizeof tail);
     if (info->has_config) {
         uint8_t tag[4];
         (void)digest_u32(tag, DIGEST_CONFIG);
-        digest_add(state, tag, sizeof tag);
-        digest_add(state, info->config.byte, sizeof info->config.byte);
+        hasher_add(state, tag, sizeof tag);
+        hasher_add(state, info->config.byte, sizeof info->config.byte);
     }
 }
 
@@ -225,22 +190,22 @@ digest_root(const struct boundary *b, const struct component_info *infos, uint32
     at = digest_u32(at, b->rank);
     at = digest_u32(at, b->world);
     at = digest_u32(at, count);
-    XXH3_state_t state;
-    digest_start(&state);
-    digest_add(&state, head, (size_t)(at - head));
+    struct hasher state;
+    hasher_start(&state);
+    hasher_add(&state, head, (size_t)(at - head));
     for (uint32_t i = 0; i < count; i++) {
         digest_component(&state, &infos[i]);
     }
-    return digest_from(XXH3_128bits_digest(&state));
+    return hasher_end(&state);
 }
 
 uint64_t digest_row(struct slice key, struct slice value)
 {
-    XXH3_state_t state;
-    (void)XXH3_64bits_reset(&state);
-    (void)XXH3_64bits_update(&state, key.bytes == 0 ? "" : key.data, key.bytes);
-    (void)XXH3_64bits_update(&state, value.bytes == 0 ? "" : value.data, value.bytes);
-    return XXH3_64bits_digest(&state);
+    struct hasher state;
+    hasher_start(&state);
+    hasher_add(&state, key.data, key.bytes);
+    hasher_add(&state, value.data, value.bytes);
+    return hasher_end_64(&state);
 }
 
 void digest_hex(const struct digest *d, char ret_text[33])

@@ -1,16 +1,15 @@
-/* digest.h: XXH3-128 of bytes, chunks, entries, components and the root; XXH3-64 of rows.
+/* digest.h: XXH3-128 of chunks, entries, components and the root; XXH3-64 of rows.
  * The canonical byte strings are specified in PROTOCOL.md, "Digests". */
 #ifndef RECORD_DIGEST_H
 #define RECORD_DIGEST_H
 
-#include "record/record.h"
+#include "record/hash.h"
 
-struct digest digest_bytes(const void *data, size_t bytes);
 bool digest_equal(const struct digest *a, const struct digest *b);
 /* An entry with chunks of its own: digest of the concatenated digests of its chunks. */
 struct digest digest_of_chunks(const struct chunk *chunks, uint32_t count);
 
-/* Running digest of a component's metadata, entries in key order. Heap-allocated state inside. */
+/* Running digest of a component's metadata, entries in key order; NULL: no memory. */
 struct component_digest;
 struct component_digest *component_digest_new(enum component component, struct slice type);
 void component_digest_entry(struct component_digest *d, const struct entry *e);

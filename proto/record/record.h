@@ -31,6 +31,7 @@ enum component {
 };
 
 enum record_kind { KIND_PLAIN = 0, KIND_DTYPES = 1, KIND_WEIGHTED = 2, KIND_MODEL_STATE = 4 };
+#define KINDS_KNOWN (KIND_DTYPES | KIND_WEIGHTED | KIND_MODEL_STATE)
 
 /* What an entry's value is. Scalars carry their bytes in the entry, whatever the component. */
 enum entry_kind {

@@ -168,9 +168,8 @@ static int rules_supported(const struct boundary *b, struct err *err)
 
 static int rules_kind(const struct boundary *b, struct err *err)
 {
-    uint32_t known = KIND_DTYPES | KIND_WEIGHTED | KIND_MODEL_STATE;
     uint32_t both = KIND_DTYPES | KIND_MODEL_STATE;
-    if ((b->kind & ~known) != 0) {
+    if ((b->kind & ~(uint32_t)KINDS_KNOWN) != 0) {
         return err_set(err, -CAIRN_EINVAL, "unknown kind %#x", b->kind);
     }
     if ((b->kind & both) == both) {

@@ -41,7 +41,7 @@ struct job {
     struct box gradients, model, optimizer, scheduler, state;
     struct cairn_window window;
     uint64_t generation;
-    struct cairn_param params[16];
+    struct cairn_param params[20];
     size_t param_count;
     int retype_rc;
     char log[512];

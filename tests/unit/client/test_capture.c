@@ -252,19 +252,22 @@ CASE(capture, E9_E30_E32_refuses_what_is_no_tensor)
     static const uint64_t huge[] = { UINT64_MAX / 2, 8 };
     static const uint64_t two[] = { 2 };
     static const struct {
-        const char *name;
+        const char *says;
         struct cairn_entry e;
     } wrong[] = {
-        { "dtype", { .path = "x", .dtype = 200, .rank = 1, .shape = two } },
-        { "dtype 0", { .path = "x", .dtype = 0 } },
-        { "rank", { .path = "x", .dtype = CAIRN_F32, .rank = 33, .shape = two } },
-        { "no shape", { .path = "x", .dtype = CAIRN_F32, .rank = 1 } },
-        { "overflow", { .path = "x", .dtype = CAIRN_F32, .rank = 2, .shape = huge } },
-        { "flags", { .path = "x", .flags = 64, .dtype = CAIRN_F32 } },
-        { "path", { .path = "", .dtype = CAIRN_F32 } },
-        { "no path", { .dtype = CAIRN_F32 } },
-        { "utf-8", { .path = "\xff", .dtype = CAIRN_F32 } },
-        { "surrogate", { .path = "\xed\xa0\x80", .dtype = CAIRN_F32 } },
+        { "capture: model 'x': unknown dtype 200, expected",
+          { .path = "x", .dtype = 200, .rank = 1, .shape = two } },
+        { "capture: model 'x': unknown dtype 0, expected", { .path = "x", .dtype = 0 } },
+        { "model 'x': rank 33, expected at most 32",
+          { .path = "x", .dtype = CAIRN_F32, .rank = 33, .shape = two } },
+        { "model 'x': rank 1 and shape NULL", { .path = "x", .dtype = CAIRN_F32, .rank = 1 } },
+        { "model 'x': the bytes of its shape (rank 2) x F32 overflow",
+          { .path = "x", .dtype = CAIRN_F32, .rank = 2, .shape = huge } },
+        { "model 'x': unknown flags", { .path = "x", .flags = 64, .dtype = CAIRN_F32 } },
+        { "model: path of 0 bytes", { .path = "", .dtype = CAIRN_F32 } },
+        { "model: a tensor needs an entry with a path", { .dtype = CAIRN_F32 } },
+        { "model '\\xff': the path is not UTF-8", { .path = "\xff", .dtype = CAIRN_F32 } },
+        { "the path is not UTF-8", { .path = "\xed\xa0\x80", .dtype = CAIRN_F32 } },
     };
     struct ground g;
     struct cairn_record *r = NULL;
@@ -272,7 +275,8 @@ CASE(capture, E9_E30_E32_refuses_what_is_no_tensor)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct tensor *t = BOX_ADD(&g.job.model, "x", 0, 0, CAIRN_F32, 0, NULL, 1);
         t->entry = wrong[i].e;
-        cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_EINVAL, "%s", wrong[i].name);
+        cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_EINVAL, "%s", wrong[i].says);
+        cr_assert_not_null(strstr(cairn_error(g.c), wrong[i].says), "%s", cairn_error(g.c));
         job_fini(&g.job);
     }
     ground_down(&g);
@@ -291,9 +295,12 @@ CASE(capture, E11_a_bool_is_0_or_1_and_a_bool_u32_is_its_bytes)
     struct tensor *b = BOX_ADD(&g.job.model, "mask", 0, 0, CAIRN_BOOL, 1, shape, 1);
     b->data[2] = 2;
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_EINVAL);
-    cr_assert_not_null(strstr(cairn_error(g.c), "bool"), "%s", cairn_error(g.c));
+    cr_assert_not_null(
+        strstr(cairn_error(g.c), "model 'mask': element 2 of a bool"), "%s", cairn_error(g.c));
     b->by_slot = true;
     cr_assert_eq(cairn_capture(g.c, &g.job.t, &r), -CAIRN_EINVAL);
+    cr_assert_not_null(
+        strstr(cairn_error(g.c), "model 'mask': element 2 of a bool"), "%s", cairn_error(g.c));
     ground_down(&g);
 }
 

@@ -15,6 +15,7 @@ enum {
     ROW_LACKS_ONE,
     ROW_HAS_ONE_MORE,
     ROW_OF_ANOTHER_KIND,
+    ROW_OF_A_LATER_KIND,
 };
 
 /* 2^64 + 640: who does not see that it overflows has the 640 elements of the gradient, whose length
@@ -38,6 +39,9 @@ static void mangle_row(struct boundary *b, unsigned knob)
         break;
     case ROW_HAS_ONE_MORE:
         b->kind = KIND_PLAIN;
+        break;
+    case ROW_OF_A_LATER_KIND:
+        b->kind |= 64;
         break;
     default: /* as many as it should have, and one of them is another */
         b->kind = KIND_WEIGHTED;
@@ -81,7 +85,7 @@ static void mangle(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *
     }
 }
 
-static void not_loaded(unsigned knob, const char *component, const char *words)
+static void refused_with(unsigned knob, int code, const char *component, const char *words)
 {
     static const uint64_t shape[] = { 10 };
     struct ground g;
@@ -92,11 +96,22 @@ static void not_loaded(unsigned knob, const char *component, const char *words)
     cr_assert_eq(ground_save(&g, CAIRN_KIND_DTYPES, 1, NULL), 0, "%s", cairn_error(g.c));
     g.fake.mangle = mangle;
     g.fake.knob = knob;
-    cr_assert_eq(cairn_load(g.c, "latest", 0, &r), -CAIRN_ECORRUPT, "%s", cairn_error(g.c));
+    cr_assert_eq(cairn_load(g.c, "latest", 0, &r), code, "%s", cairn_error(g.c));
     cr_assert_not_null(strstr(cairn_error(g.c), words), "%s", cairn_error(g.c));
     cr_assert_not_null(strstr(cairn_error(g.c), component), "%s", cairn_error(g.c));
     cr_assert_null(r);
     ground_down(&g);
+}
+
+static void not_loaded(unsigned knob, const char *component, const char *words)
+{
+    refused_with(knob, -CAIRN_ECORRUPT, component, words);
+}
+
+/* Its components are those of the kinds that are known, so only the bit tells. */
+CASE(manifest, E30_of_a_kind_that_a_later_release_made)
+{
+    refused_with(ROW_OF_A_LATER_KIND, -CAIRN_ENOTSUP, "kind 0x41", "the bits 0x7 only");
 }
 
 CASE(manifest, D2_E17_with_a_dtype_that_is_there_twice)

@@ -303,6 +303,13 @@ CASE(members, another_configuration_is_told_or_refused)
     cr_assert_eq(told.count, 2);
     cr_assert_not_null(strstr(told.last, "scheduler: recorded under configuration 0100000000"));
     other.t.strict_config = true;
+    cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_EMISMATCH, "the model's is not recorded");
+    cr_assert_not_null(strstr(cairn_error(g.c), "model: recorded without a configuration"));
+    other.t.model.config = NULL;
+    other.t.optimizer.config = NULL;
+    cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_EMISMATCH, "the optimizer's is not told");
+    cr_assert_not_null(strstr(cairn_error(g.c), "optimizer: recorded under a configuration, the"));
+    other.t.optimizer.config = live;
     other.log[0] = '\0';
     cr_assert_eq(cairn_restore(g.c, r, &other.t), -CAIRN_EMISMATCH);
     cr_assert_not_null(strstr(cairn_error(g.c), "optimizer: recorded under configuration 01"));

@@ -103,12 +103,12 @@ static void spoil(struct job *j, int how)
 CASE(model_state, R31_names_what_is_missing_extra_and_changed_before_any_get)
 {
     static const char *const words[] = {
-        "1 missing: 8; 1 extra: 88",
-        "1 changed: 7 (7 recorded F32 [64, 10], the trainer's BF16 [64, 10])",
-        "1 changed: 7 (7 recorded F32 [64, 10], the trainer's F32 [10, 64])",
-        "1 missing: 7",
-        "1 extra: 9",
-        "4 missing: 0, 7, 8, 18446744073709551615",
+        "1 missing, 1 extra; missing: 8; extra: 88",
+        "1 changed; changed: 7 (7 recorded F32 [64, 10], the trainer's BF16 [64, 10])",
+        "1 changed; changed: 7 (7 recorded F32 [64, 10], the trainer's F32 [10, 64])",
+        "1 missing; missing: 7",
+        "1 extra; extra: 9",
+        "4 missing; missing: 0, 7, 8, 18446744073709551615",
     };
     struct ground g;
     ground_up(&g);
@@ -148,10 +148,43 @@ CASE(model_state, R31_cuts_long_lists_with_a_count)
     }
     cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_EMISMATCH);
     cr_assert_not_null(strstr(cairn_error(g.c),
-                              "15 missing: 1, 2, 3, 4, 5, 6, 7, 8, ...; "
-                              "15 extra: 101, 102, 103, 104, 105, 106, 107, 108, ..."),
+                              "15 missing, 15 extra; missing: 1, 2, 3, 4, 5, 6, 7, 8 and 7 more; "
+                              "extra: 101, 102, 103, 104, 105, 106, 107, 108 and 7 more"),
                        "%s",
                        cairn_error(g.c));
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+/* Ten of each, with ids of 20 digits: an id is there as a whole or not at all. */
+CASE(model_state, R31_cuts_lists_of_long_ids_between_two_ids)
+{
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    g.job.param_count = 20;
+    for (uint64_t i = 0; i < 20; i++) {
+        g.job.params[i] = (struct cairn_param){ UINT64_MAX - i, true, CAIRN_F32, 0, NULL };
+    }
+    struct cairn_record *r = loaded(&g, CAIRN_KIND_MODEL_STATE);
+    job_like(&other, &g.job);
+    for (uint64_t i = 0; i < 10; i++) {
+        other.params[i].id -= 1000;
+        other.params[10 + i].dtype = CAIRN_BF16;
+    }
+    cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_EMISMATCH);
+    cr_assert_not_null(
+        strstr(
+            cairn_error(g.c),
+            "of 20 recorded parameters, 10 missing, 10 extra, 10 changed; "
+            "missing: 18446744073709551606, 18446744073709551607, 18446744073709551608 "
+            "and 7 more; "
+            "extra: 18446744073709550606, 18446744073709550607, 18446744073709550608 and 7 more; "
+            "changed: 18446744073709551596, 18446744073709551597, 18446744073709551598 "
+            "and 7 more (18446744073709551596 recorded F32 [], the trainer's BF16 [])"),
+        "%s",
+        cairn_error(g.c));
     job_fini(&other);
     (void)cairn_record_free(r);
     ground_down(&g);
