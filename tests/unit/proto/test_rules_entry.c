@@ -244,7 +244,7 @@ CASE(rules_entry, failures_name_the_entry)
     cr_assert_str_eq(err.path, "layers.3.weight");
 }
 
-CASE(rules_entry, dtype_record)
+CASE(rules_entry, D1_dtype_record)
 {
     uint64_t code = CAIRN_BF16;
     struct entry e = sample_scalar("trainable", &code);
@@ -272,7 +272,7 @@ CASE(rules_entry, dtype_record)
     entry_accepted(COMPONENT_DTYPES, &e);
 }
 
-CASE(rules_entry, window)
+CASE(rules_entry, W1_window)
 {
     static const char *const floats[] = { "loss_scale", "total_weight" };
     static const char *const numbers[] = { "dtype", "microbatches" };
@@ -294,7 +294,7 @@ CASE(rules_entry, window)
 }
 
 /* u32 dtype, u32 rank, and 8 bytes for each dimension. */
-CASE(rules_entry, contract)
+CASE(rules_entry, F13_contract)
 {
     uint32_t words[4] = { CAIRN_BF16, 1, 10, 0 };
     struct entry e = { .path = slice_str("param"), .id = 9, .flags = ENTRY_HAS_ID };
@@ -322,7 +322,7 @@ CASE(rules_entry, contract)
     entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "named param");
 }
 
-CASE(rules_whole, what_is_needed_is_named)
+CASE(rules_whole, W15_F13_what_is_needed_is_named)
 {
     static const char *const needed[] = { "dtype", "loss_scale", "microbatches", "total_weight" };
     static const uint64_t f32 = CAIRN_F32;

@@ -150,7 +150,7 @@ static struct entry member(enum entry_kind kind, const char *path, uint64_t id, 
     return e;
 }
 
-CASE(manifest, E15_refuses_gradients_that_are_not_floating)
+CASE(manifest, W10_E15_refuses_gradients_that_are_not_floating)
 {
     static const uint32_t others[] = {
         CAIRN_I32, CAIRN_U32, CAIRN_BOOL_U32, CAIRN_C32, CAIRN_QINT32
