@@ -92,6 +92,26 @@ bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient)
            (p == g || p->category != DTYPE_QUANT);
 }
 
+uint64_t dtype_bad_bool(const void *data, uint64_t bytes)
+{
+    const uint8_t *byte = data;
+    uint64_t at = 0;
+    while (at < bytes) {
+        uint64_t end = bytes - at < 4096 ? bytes : at + 4096;
+        uint8_t any = 0;
+        for (uint64_t i = at; i < end; i++) { /* without a way out: many bytes at once */
+            any = (uint8_t)(any | byte[i]);
+        }
+        for (uint64_t i = at; any > 1 && i < end; i++) {
+            if (byte[i] > 1) {
+                return i;
+            }
+        }
+        at = end;
+    }
+    return bytes;
+}
+
 const char *dtype_name(uint32_t code)
 {
     const struct dtype *d = dtype_find(code);

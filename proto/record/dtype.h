@@ -41,6 +41,8 @@ bool dtype_window_ok(uint64_t code);
  * or complex, and so on; a quantized one is of the same dtype, and its scheme is for the caller to
  * compare. */
 bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient);
+/* The first byte of a BOOL tensor that is neither 0 nor 1; `bytes`: none. */
+uint64_t dtype_bad_bool(const void *data, uint64_t bytes);
 /* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0
  * overflows. */
 bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements);
