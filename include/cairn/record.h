@@ -93,8 +93,9 @@ struct cairn_save_args {
      * HALF and DOUBLE save float tensors of all components as F32, F16, F64, and integer tensors as
      * I32, I16, I64 (seed: the precision settings of a recorder), into a second region that lives
      * until the record is freed. Untouched: scalars, bool, complex, quantized and opaque tensors,
-     * dtypes, window, contract. A target then asks cairn_get for the converted type; nothing casts.
-     */
+     * what says the meaning of quantized values (tensors whose path ends in @codebook, @scale or
+     * @zero_point), dtypes, window, contract. A target then asks cairn_get for the converted type;
+     * nothing casts. */
     uint32_t precision;
     bool lossy_ok; /* values may be rounded; then the boundary is not `exact` */
     /* "name=value", NULL-terminated; NULL: none. A number has a '.', whatever the locale. */

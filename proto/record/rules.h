@@ -38,7 +38,7 @@ uint32_t rules_fields_of(enum component component, const struct entry *e);
 int rules_whole(enum component component, uint32_t fields, struct err *err);
 
 /* Does its dtype follow from the precision of the record and from the dtype that the trainer had?
- * Under NATIVE no entry has a storage dtype. */
+ * Under NATIVE no entry has a storage dtype, and never a sibling of a quantized tensor. */
 int rules_precision(enum component component,
                     const struct entry *e,
                     enum precision precision,
