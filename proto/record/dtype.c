@@ -92,24 +92,27 @@ bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient)
            (p == g || p->category != DTYPE_QUANT);
 }
 
+/* Without a way out of the loop, so that it takes many bytes at once. */
+static bool dtype_bools_ok(const uint8_t *byte, uint64_t bytes)
+{
+    uint8_t any = 0;
+    for (uint64_t i = 0; i < bytes; i++) {
+        any = (uint8_t)(any | byte[i]);
+    }
+    return any <= 1;
+}
+
 uint64_t dtype_bad_bool(const void *data, uint64_t bytes)
 {
     const uint8_t *byte = data;
     uint64_t at = 0;
-    while (at < bytes) {
-        uint64_t end = bytes - at < 4096 ? bytes : at + 4096;
-        uint8_t any = 0;
-        for (uint64_t i = at; i < end; i++) { /* without a way out: many bytes at once */
-            any = (uint8_t)(any | byte[i]);
-        }
-        for (uint64_t i = at; any > 1 && i < end; i++) {
-            if (byte[i] > 1) {
-                return i;
-            }
-        }
-        at = end;
+    if (dtype_bools_ok(byte, bytes)) {
+        return bytes;
     }
-    return bytes;
+    while (byte[at] <= 1) {
+        at++;
+    }
+    return at;
 }
 
 const char *dtype_name(uint32_t code)

@@ -73,7 +73,7 @@ static const struct cairn_quant blocks = { .value = CAIRN_Q8S,
                                            .block_rank = 2,
                                            .block = { 2, 32 } };
 
-enum { SCHEMES = 8 };
+#define SCHEMES ((size_t)8)
 
 /* Of the same bytes each, but for the last one. */
 static void other_schemes(struct cairn_quant q[SCHEMES])
@@ -151,7 +151,7 @@ CASE(get, D5_R34_a_restore_without_fit_refuses_another_scheme)
     struct cairn_quant q[SCHEMES];
     struct cairn_record *r = loaded_quant(&g);
     other_schemes(q);
-    for (size_t i = 0; i < 2 * SCHEMES; i++) {
+    for (size_t i = 0; i < SCHEMES * 2; i++) {
         struct job other;
         job_like(&other, &g.job);
         other.model.tensors[0]->entry.quant = &q[i / 2];
@@ -176,7 +176,7 @@ CASE(get, D5_opaque_elements_have_their_width)
     };
     (void)box_add_raw(&g.job.model, &e, sizeof(uint8_t[4][64]));
     struct cairn_record *r = ground_loaded(&g, 0);
-    e.bytes = 4 * 64;
+    e.bytes = sizeof(uint8_t[4][64]);
     cr_assert_eq(cairn_get(model_of(r), &e, NULL), 0, "%s", cairn_error(g.c));
     e.element_bits = 0;
     cr_assert_eq(cairn_get(model_of(r), &e, NULL), -CAIRN_EMISMATCH);
