@@ -80,9 +80,10 @@ static int capture_judge(struct capture *cap)
     const struct cairn_reader *components = cap->r->components;
     bool contract = (cap->kind & KIND_MODEL_STATE) != 0;
     int rc = 0;
-    if ((cap->kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) == 0 && !t->foreign_gradients_ok) {
+    if ((cap->kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) == 0) {
         rc = members_check(&components[COMPONENT_GRADIENTS],
                            &components[COMPONENT_MODEL],
+                           t->foreign_gradients_ok,
                            -CAIRN_EINVAL,
                            &cap->c->err);
     }

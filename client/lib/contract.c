@@ -72,7 +72,7 @@ static int contract_walk(struct cairn *c, const struct cairn_trainer *t, struct 
     int rc = 1;
     for (uint64_t i = 0; rc == 1; i++) {
         rc = param_next(c, t, i, &p);
-        if (rc == 1 && !param_dtype_ok(p.dtype)) {
+        if (rc == 1 && !dtype_param_ok(p.dtype)) {
             rc = err_set(&c->err,
                          -CAIRN_EINVAL,
                          "parameter %llu is of %s, which is no floating dtype",
@@ -152,7 +152,7 @@ static int contract_read_param(struct contract *k, const struct entry *e, struct
         memcpy(&p.dtype, at, sizeof p.dtype);
         memcpy(&p.rank, at + sizeof p.dtype, sizeof p.rank);
     }
-    if (!param_dtype_ok(p.dtype)) {
+    if (!dtype_param_ok(p.dtype)) {
         return err_set(err,
                        -CAIRN_ECORRUPT,
                        "contract: parameter %llu: %u is no floating dtype",
@@ -213,7 +213,7 @@ static int contract_of_model(const struct cairn_reader *model, struct contract *
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < model->count; i++) {
         const struct entry *e = &model->entries[i];
-        if (e->kind == ENTRY_TENSOR && (e->flags & ENTRY_HAS_ID) != 0 && param_dtype_ok(e->dtype)) {
+        if (e->kind == ENTRY_TENSOR && (e->flags & ENTRY_HAS_ID) != 0 && dtype_param_ok(e->dtype)) {
             struct cairn_param p = { .id = e->id,
                                      .trainable = (e->flags & ENTRY_TRAINABLE) != 0,
                                      .dtype = e->dtype,
@@ -268,6 +268,9 @@ static const char *contract_gradient_wrong(const struct contract *k, const struc
     }
     if (dtype_is_quantized(g->dtype) || dtype_is_quantized(p->dtype)) {
         return "is quantized";
+    }
+    if (!dtype_is_floating(g->dtype)) {
+        return "is not of a floating dtype";
     }
     return shape_same(g->rank, g->shape, p->rank, p->shape)
                ? NULL

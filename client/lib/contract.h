@@ -38,7 +38,7 @@ int contract_capture(struct capture *cap, const struct contract *k);
 /* Exactly the same parameters, and the same base? Errors: EMISMATCH, which lists those that are
  * missing in the trainer, those that it has beyond, and those that differ. */
 int contract_compare(const struct contract *recorded, const struct contract *live, struct err *err);
-/* Every pending gradient is that of a trainable parameter, of its shape, and not quantized.
+/* Every pending gradient is that of a trainable parameter, of its shape, and floating.
  * Errors: code. */
 int contract_check_gradients(const struct contract *k,
                              const struct cairn_reader *gradients,

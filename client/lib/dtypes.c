@@ -46,7 +46,7 @@ dtypes_put_param(struct capture *cap, struct cairn_writer *w, const struct cairn
     struct entry e = dtypes_key(p);
     e.kind = ENTRY_U64;
     e.value = slice_of(&dtype, sizeof dtype);
-    if (!param_dtype_ok(p->dtype)) {
+    if (!dtype_param_ok(p->dtype)) {
         return dtypes_wrong(&cap->c->err, p, "is not of a floating dtype");
     }
     int rc = param_list_add(&cap->params, p, -CAIRN_EDTYPES, &cap->c->err);
@@ -129,7 +129,7 @@ static int dtypes_check_record(const struct cairn_reader *reader, struct err *er
                            "dtype record",
                            (unsigned long long)i);
         }
-        if (!param_dtype_ok(dtypes_value(e))) {
+        if (!dtype_param_ok(dtypes_value(e))) {
             struct cairn_param p = { .id = e->id,
                                      .trainable = trainable,
                                      .dtype = (uint32_t)dtypes_value(e) };

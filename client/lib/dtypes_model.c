@@ -50,7 +50,7 @@ static int model_entry(const struct capture *cap, const struct entry *e, bool *m
     struct cairn_param key = { .id = e->id, .trainable = model_trainable(e) };
     uint64_t at = model_first(cap, &key);
     if (at == cap->params.count || param_cmp(&cap->params.params[at], &key) != 0) {
-        return param_dtype_ok(e->dtype) ? model_wrong(err, e, "is not in the walk of the trainer")
+        return dtype_param_ok(e->dtype) ? model_wrong(err, e, "is not in the walk of the trainer")
                                         : 0;
     }
     for (; at < cap->params.count && param_cmp(&cap->params.params[at], &key) == 0; at++) {

@@ -5,12 +5,6 @@
 /* A walk that never says "end" must not hang the trainer. */
 #define PARAM_MOST LIMIT_ENTRIES
 
-bool param_dtype_ok(uint64_t dtype)
-{
-    return dtype == CAIRN_F64 || dtype == CAIRN_F32 || dtype == CAIRN_FLEX32 ||
-           dtype == CAIRN_F16 || dtype == CAIRN_BF16 || dtype == CAIRN_QFLOAT;
-}
-
 const char *param_word(bool trainable)
 {
     return trainable ? "trainable" : "frozen";

@@ -4,8 +4,6 @@
 
 #include "lib/handle.h"
 
-/* May the walk name a parameter of this dtype? */
-bool param_dtype_ok(uint64_t dtype);
 /* The parameter at an index. 1: *ret is it; 0: the end. Errors: EINVAL no walk, or what it
  * returned; ELIMIT a walk that never ends. */
 int param_next(struct cairn *c,

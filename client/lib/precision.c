@@ -1,6 +1,7 @@
 /* precision.c: the tensors of a captured record in another element type, in the order in which they
  * were put, each converted on its way into a region of its own. Everything else is carried over as
- * it is: scalars, bool, complex, quantized and opaque tensors, the companions. */
+ * it is: scalars, bool, complex, quantized and opaque tensors, codebooks, scales and zero points
+ * beside these, the companions. */
 #include "lib/precision.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "lib/capture.h"
 #include "lib/convert.h"
 #include "record/dtype.h"
+#include "record/quant.h"
 
 /* ---- one tensor ---- */
 
@@ -113,7 +115,7 @@ precision_entry(struct precision_walk *walk, struct cairn_writer *w, const struc
     if (e->kind != ENTRY_TENSOR) {
         return writer_scalar(w, &as);
     }
-    if (precision_dtype(walk->precision, e->dtype) != e->dtype) {
+    if (precision_dtype(walk->precision, e->dtype) != e->dtype && !quant_is_sibling(e->path)) {
         return precision_convert(walk, w, e);
     }
     struct source_memory from = source_of(precision_data(walk, e));

@@ -66,6 +66,15 @@ static int reader_mismatch(const struct cairn_reader *r,
     return -CAIRN_EMISMATCH;
 }
 
+/* Bytes with the right digest that are no bools are there when another client wrote them: the
+ * daemon does not look into chunks. */
+static int reader_check_bool(const struct cairn_reader *r, const struct entry *e, const void *dst)
+{
+    struct err *err = reader_err(r);
+    int rc = writer_check_bool(e, dst, -CAIRN_ECORRUPT, err);
+    return rc < 0 ? cl_about_entry(err, r->component, e) : 0;
+}
+
 static int reader_copy(const struct cairn_reader *r, const struct entry *e, void *dst)
 {
     struct cairn_record *record = r->record;
@@ -80,7 +89,8 @@ static int reader_copy(const struct cairn_reader *r, const struct entry *e, void
         return -CAIRN_ECONN; /* its handle was closed */
     }
     int rc = cl_enter_daemon(record->c, 0);
-    return rc < 0 ? rc : stream_read(record->c, record, e, dst);
+    rc = rc < 0 ? rc : stream_read(record->c, record, e, dst);
+    return rc < 0 ? rc : reader_check_bool(r, e, dst);
 }
 
 int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)

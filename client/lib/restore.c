@@ -141,14 +141,16 @@ static int restore_fit_components(struct restore *x)
     return rc;
 }
 
-/* Gradients of another model: the weighted window has its own rules, a model state its contract. */
+/* Gradients of another model, or class: the weighted window has its own rules, a model state its
+ * contract. */
 static int restore_fit_members(struct restore *x)
 {
-    if ((x->kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) != 0 || x->t->foreign_gradients_ok) {
+    if ((x->kind & (KIND_WEIGHTED | KIND_MODEL_STATE)) != 0) {
         return 0;
     }
     return members_check(restore_reader(x, COMPONENT_GRADIENTS),
                          restore_reader(x, COMPONENT_MODEL),
+                         x->t->foreign_gradients_ok,
                          -CAIRN_EMISMATCH,
                          &x->c->err);
 }

@@ -185,7 +185,7 @@ int slot_check_failed(struct capture *cap)
 
 static int slot_check_value(struct capture *cap, const struct slot *slot)
 {
-    int rc = writer_check_bool(&slot->key, slot->dst, &cap->c->err);
+    int rc = writer_check_bool(&slot->key, slot->dst, -CAIRN_EINVAL, &cap->c->err);
     return rc < 0 ? cl_about_entry(&cap->c->err, slot->component, &slot->key) : 0;
 }
 

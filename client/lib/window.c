@@ -15,7 +15,7 @@ static double window_cast(const struct cairn_window *w, double value)
 int window_check(const struct cairn_window *w, struct err *err)
 {
     const char *wrong = NULL;
-    if (w->dtype != CAIRN_F32 && w->dtype != CAIRN_F64) {
+    if (!dtype_window_ok(w->dtype)) {
         wrong = "the work dtype must be F32 or F64";
     } else if (!isfinite(w->loss_scale) || w->loss_scale <= 0) {
         wrong = "loss_scale must be finite and greater than 0";
@@ -55,11 +55,12 @@ int window_check_gradients(const struct cairn_window *w,
         if (g->kind != ENTRY_TENSOR) {
             continue;
         }
+        struct describe room;
         const char *wrong = NULL;
         if (w->total_weight == 0) {
             wrong = "is pending although total_weight is 0";
         } else if (model != NULL) {
-            wrong = members_wrong(&members, g);
+            wrong = members_wrong(&members, g, &room);
         }
         if (wrong != NULL) {
             rc = members_refuse(err, -CAIRN_EWINDOW, g, wrong);

@@ -24,11 +24,12 @@ struct arena {
 };
 
 /* Kernels before 6.3 do not know that flag, those after it complain without it. */
-static int arena_memfd(void)
+static int arena_memfd(enum arena_use use)
 {
+    const char *name = use == ARENA_RING ? "cairn-ring" : "cairn-arena"; /* in /proc/PID/maps */
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    int fd = memfd_create("cairn-arena", flags | MFD_NOEXEC_SEAL);
-    return fd >= 0 || errno != EINVAL ? fd : memfd_create("cairn-arena", flags);
+    int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+    return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, flags);
 }
 
 static int arena_errno(struct err *err, const char *what)
@@ -66,7 +67,7 @@ int arena_new(uint64_t bytes, enum arena_use use, struct arena **ret, struct err
     }
     a->use = use;
     a->bytes = round_up_u64(bytes, ARENA_ALIGN_BYTES);
-    a->fd = arena_memfd();
+    a->fd = arena_memfd(use);
     int rc = a->fd < 0 ? arena_errno(err, "make it") : arena_map(a, err);
     if (rc < 0) {
         (void)arena_free(a);

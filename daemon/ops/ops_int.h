@@ -131,7 +131,7 @@ struct lent {
     struct arena *arena;
     uint32_t uid, id; /* id: on its connection */
     unsigned holds;
-    bool mapped; /* by the trainer, and locked since */
+    bool mapped;          /* by the trainer, and locked since */
     uint64_t whole_bytes; /* so many from its start have no hole, and never will */
     struct lent *next;
 };
@@ -251,7 +251,7 @@ enum conn_payload upload_payload(struct session *s,
                                  struct slice message,
                                  struct buf **ret_buf);
 
-/* ---- loads (load.c) ---- */
+/* ---- loads (load.c, load_read.c) ---- */
 struct load {
     struct ops *ops;
     struct session *session; /* NULL once the connection is gone or the pin was replaced */
@@ -265,12 +265,14 @@ struct load {
     struct read_slot *reading_head, **reading_tail; /* reads under way, in order */
     unsigned users;                                 /* queries that look into it on their threads */
     struct job job;                                 /* close */
-    struct err err; /* why its stream ends; code 0: it goes on */
+    struct err err;                                 /* why its stream ends; code 0: it goes on */
 };
 struct load *load_new(struct session *s, struct run *run, struct st_load *st);
 void load_release(struct load *l); /* unpin; frees when its reads and users have ended */
 void load_unuse(struct load *l);
-void load_pump(struct load *l);
+void load_maybe_close(struct load *l); /* free it, if nobody has it and no read is under way */
+void load_give_ring(struct load *l);   /* its reads have ended */
+void load_pump(struct load *l);        /* read, send, end: whatever can go on */
 /* End the stream with ERROR at once, although reads may be under way: the connection ends too. */
 void load_stop(struct load *l, const struct err *err);
 

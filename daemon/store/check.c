@@ -114,6 +114,7 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
             err, -CAIRN_EINVAL, "%s: the bytes do not fit 64 bits", component_name(component));
     }
     sum->entry_count++;
+    sum->fields |= rules_fields_of(component, e);
     c->last = *e;
     memcpy(c->last_path, e->path.data, e->path.bytes);
     c->last.path = slice_of(c->last_path, e->path.bytes);
@@ -201,7 +202,7 @@ static int check_info(const struct check *c, const struct component_info *info, 
     if (rc < 0) {
         (void)err_at(err, info->component, "", 0);
     }
-    return rc;
+    return rc < 0 ? rc : rules_whole(info->component, sum->fields, err);
 }
 
 static int check_presence(const struct check *c,

@@ -12,6 +12,7 @@
 struct check_sum {
     uint64_t entry_count, bytes;
     uint32_t chunk_count, page_count;
+    uint32_t fields; /* rules_fields_of its entries */
 };
 
 struct check {

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "record/dtype.h"
+
 void check_members_fini(struct check_members *m)
 {
     free(m->parameters.ids);
@@ -34,6 +36,21 @@ static enum component check_members_of(uint32_t kind)
     return (kind & KIND_WEIGHTED) != 0 ? COMPONENT_MODEL : COMPONENT_NONE;
 }
 
+static int check_gradient(struct check_members *m, const struct entry *e, struct err *err)
+{
+    bool has_id = (e->flags & ENTRY_HAS_ID) != 0;
+    if (!dtype_is_floating(e->dtype)) {
+        (void)err_set(err,
+                      -CAIRN_EINVAL,
+                      "the pending gradient of parameter %" PRIu64 " is %s, no floating dtype",
+                      e->id,
+                      dtype_name(e->dtype));
+        return err_at(err, COMPONENT_GRADIENTS, e->path.data, e->path.bytes);
+    }
+    m->nameless = m->nameless || !has_id;
+    return has_id ? check_ids_add(&m->gradients, e->id, err) : 0;
+}
+
 int check_members_add(struct check_members *m,
                       uint32_t kind,
                       enum component component,
@@ -46,8 +63,7 @@ int check_members_add(struct check_members *m,
         return 0;
     }
     if (component == COMPONENT_GRADIENTS && e->kind == ENTRY_TENSOR) {
-        m->nameless = m->nameless || !has_id;
-        return has_id ? check_ids_add(&m->gradients, e->id, err) : 0;
+        return check_gradient(m, e, err);
     }
     return component == parameters && has_id ? check_ids_add(&m->parameters, e->id, err) : 0;
 }

@@ -1,7 +1,7 @@
 /* check_ids.h: at the commit, do the pending gradients belong to the parameters that the record
- * itself has? Asked of the kinds that an update continues from by themselves: weighted (parameters
- * of the model) and model state (of the contract). Of the others the client asks, as its caller may
- * allow strangers there. */
+ * itself has, and are they floating? Asked of the kinds that an update continues from by
+ * themselves: weighted (parameters of the model) and model state (of the contract). Of the others
+ * the client asks, as its caller may allow strangers there. */
 #ifndef STORE_CHECK_IDS_H
 #define STORE_CHECK_IDS_H
 
@@ -20,7 +20,7 @@ struct check_members {
 };
 
 void check_members_fini(struct check_members *m); /* idempotent */
-/* An entry of a record of this kind. Errors: ENOMEM. */
+/* An entry of a record of this kind. Errors: EINVAL a gradient that is not floating; ENOMEM. */
 int check_members_add(struct check_members *m,
                       uint32_t kind,
                       enum component component,

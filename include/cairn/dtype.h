@@ -70,7 +70,8 @@ enum cairn_quant_store {
     CAIRN_QUANT_PACKED_U32 = 3
 };
 
-/* What a value means: times its scale; or an index into a codebook, which is another entry. */
+/* What a value means: times its scale; or an index into a codebook, which is another entry, at
+ * PATH@codebook: under that name no precision converts it (record.h, cairn_save_args). */
 enum cairn_quant_mode { CAIRN_QUANT_SYMMETRIC = 1, CAIRN_QUANT_LOOKUP = 2 };
 
 /* How a QFLOAT tensor is quantized. The dtype of a scale is F32, F16, BF16, F8_E8M0FNU or F8_UE4M3;

@@ -93,8 +93,9 @@ struct cairn_save_args {
      * HALF and DOUBLE save float tensors of all components as F32, F16, F64, and integer tensors as
      * I32, I16, I64 (seed: the precision settings of a recorder), into a second region that lives
      * until the record is freed. Untouched: scalars, bool, complex, quantized and opaque tensors,
-     * dtypes, window, contract. A target then asks cairn_get for the converted type; nothing casts.
-     */
+     * what says the meaning of quantized values (tensors whose path ends in @codebook, @scale or
+     * @zero_point), dtypes, window, contract. A target then asks cairn_get for the converted type;
+     * nothing casts. */
     uint32_t precision;
     bool lossy_ok; /* values may be rounded; then the boundary is not `exact` */
     /* "name=value", NULL-terminated; NULL: none. A number has a '.', whatever the locale. */
@@ -237,12 +238,13 @@ CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_
  */
 
 /* Look a tensor up by its key (path; optimizer and gradients: id and path) and compare dtype, rank,
- * shape, id and trainable flag with `want`. With dst, read its bytes, verified, into dst; without
- * (NULL), only the comparison.
+ * shape, id, trainable flag, scheme (QFLOAT: nothing is quantized anew) and element bits (OPAQUE)
+ * with `want`. With dst, read its bytes, verified, into dst; without (NULL), only the comparison.
  * Errors: ENOENT no such entry (a restore returns EMISMATCH for that); EINVAL as cairn_put;
- * EMISMATCH (names path, recorded and wanted); ECORRUPT payload or digest; EPRUNED; ECONN,
- * ETIMEDOUT.   Ownership: keeps no pointer.   Threads: one per handle. Blocks: with dst, until the
- * bytes are there. */
+ * EMISMATCH (names path, recorded and wanted); ECORRUPT payload or digest, or a BOOL tensor with a
+ * byte that is neither 0 nor 1; EPRUNED; ECONN, ETIMEDOUT. After a failure what is in dst is of no
+ * use.   Ownership: keeps no pointer.   Threads: one per handle. Blocks: with dst, until the bytes
+ * are there. */
 CAIRN_API int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst);
 
 /* Read a scalar. Errors: ENOENT; EMISMATCH it is of another type.

@@ -65,7 +65,8 @@ struct cairn_trainer {
     const uint8_t *base;
     /* Plain captures and restores, with dtypes or without, refuse a gradient that belongs to no
      * parameter of the model (by id; by path when it has none). True: carry it along, as the seed
-     * does. */
+     * does. One that belongs to a parameter is always of its class: floating, of whatever dtype,
+     * when that is (or both complex, and so on); quantized only by the very same scheme. */
     bool foreign_gradients_ok;
     /* Refuse what is otherwise a warning: another config digest; optimizer state of a parameter
      * that the model does not have. strict_config also refuses (without it nobody is told) a config
@@ -168,9 +169,9 @@ CAIRN_API int cairn_restore_weighted_with_dtypes(struct cairn *c,
  * frozen base, say. What it promises instead of a whole model is a contract (seed:
  * TrainableParameterContract): id, dtype and shape of every trainable floating parameter, as the
  * walk `param` tells them, so `param` is needed. Pending gradients must be those of trainable
- * parameters, of their shapes, and not quantized, at capture and at restore. cairn_save and
- * cairn_load serve these records too (seed: ModelStateTrainingRecord::save, load). There
- * is no variant with dtypes: the contract has them. */
+ * parameters, of their shapes, and floating, at capture and at restore. cairn_save and cairn_load
+ * serve these records too (seed: ModelStateTrainingRecord::save, load). There is no variant with
+ * dtypes: the contract has them. */
 
 /* Capture (seed: ModelStateTrainingRecord::capture, capture_weighted). Order: contract, gradients,
  * model, optimizer, scheduler, state. Errors: as cairn_capture; EINVAL no walk, or tied parameters

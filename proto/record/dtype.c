@@ -67,6 +67,54 @@ bool dtype_is_quantized(uint32_t code)
     return d != NULL && d->category == DTYPE_QUANT;
 }
 
+bool dtype_is_floating(uint32_t code)
+{
+    const struct dtype *d = dtype_find(code);
+    return d != NULL && d->category == DTYPE_FLOAT;
+}
+
+bool dtype_param_ok(uint64_t code)
+{
+    return code == CAIRN_F64 || code == CAIRN_F32 || code == CAIRN_FLEX32 || code == CAIRN_F16 ||
+           code == CAIRN_BF16 || code == CAIRN_QFLOAT;
+}
+
+bool dtype_window_ok(uint64_t code)
+{
+    return code == CAIRN_F32 || code == CAIRN_F64;
+}
+
+bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient)
+{
+    const struct dtype *p = dtype_find(parameter);
+    const struct dtype *g = dtype_find(gradient);
+    return p != NULL && g != NULL && p->category == g->category &&
+           (p == g || p->category != DTYPE_QUANT);
+}
+
+/* Without a way out of the loop, so that it takes many bytes at once. */
+static bool dtype_bools_ok(const uint8_t *byte, uint64_t bytes)
+{
+    uint8_t any = 0;
+    for (uint64_t i = 0; i < bytes; i++) {
+        any = (uint8_t)(any | byte[i]);
+    }
+    return any <= 1;
+}
+
+uint64_t dtype_bad_bool(const void *data, uint64_t bytes)
+{
+    const uint8_t *byte = data;
+    uint64_t at = 0;
+    if (dtype_bools_ok(byte, bytes)) {
+        return bytes;
+    }
+    while (byte[at] <= 1) {
+        at++;
+    }
+    return at;
+}
+
 const char *dtype_name(uint32_t code)
 {
     const struct dtype *d = dtype_find(code);

@@ -32,6 +32,17 @@ const struct dtype *dtype_find(uint32_t code); /* NULL: unknown */
 const struct dtype *dtype_at(size_t index);    /* walk the table; NULL: end */
 const char *dtype_name(uint32_t code);         /* "?" when unknown */
 bool dtype_is_quantized(uint32_t code);        /* of any sort; false when unknown */
+bool dtype_is_floating(uint32_t code);         /* not quantized; false when unknown */
+/* What a parameter of a dtype record or a contract may be: F64, F32, FLEX32, F16, BF16, QFLOAT. */
+bool dtype_param_ok(uint64_t code);
+/* In what a weighted window may sum: F32, F64. */
+bool dtype_window_ok(uint64_t code);
+/* May a parameter of one dtype have a gradient of the other? Both are floating, of whatever width,
+ * or complex, and so on; a quantized one is of the same dtype, and its scheme is for the caller to
+ * compare. */
+bool dtype_gradient_ok(uint32_t parameter, uint32_t gradient);
+/* The first byte of a BOOL tensor that is neither 0 nor 1; `bytes`: none. */
+uint64_t dtype_bad_bool(const void *data, uint64_t bytes);
 /* Elements of a shape; 1 for rank 0. False when the product of the dimensions that are not 0
  * overflows. */
 bool dtype_elements(uint32_t rank, const uint64_t *shape, uint64_t *ret_elements);

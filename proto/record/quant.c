@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "internal/ckd.h"
 #include "record/dtype.h"
@@ -125,6 +126,19 @@ struct cairn_quant quant_canonical(const struct cairn_quant *q)
         ret.block[i] = 0;
     }
     return ret;
+}
+
+bool quant_is_sibling(struct slice path)
+{
+    static const char *const ends[] = { "@codebook", "@scale", "@zero_point" };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t bytes = strlen(ends[i]);
+        const char *text = path.data;
+        if (path.bytes > bytes && memcmp(text + path.bytes - bytes, ends[i], bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool quant_equal(const struct cairn_quant *a, const struct cairn_quant *b)

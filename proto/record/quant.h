@@ -8,6 +8,7 @@
 #include <cairn/record.h>
 
 #include "internal/err.h"
+#include "internal/slice.h"
 
 struct quant {
     struct cairn_quant scheme;
@@ -34,6 +35,10 @@ uint64_t quant_total(const struct cairn_quant_bytes *bytes); /* of what quant_by
 
 /* "Q4S in words along 0, blocks [32] with F16 scales, F32 scale": for people. */
 void quant_text(const struct cairn_quant *q, char ret[CAIRN_QUANT_TEXT_BYTES]);
+
+/* Is this the path of a tensor that says what the values of a quantized one mean: PATH@codebook,
+ * PATH@scale, PATH@zero_point? No precision converts it, as none converts those. */
+bool quant_is_sibling(struct slice path);
 
 /* Two canonical schemes. */
 bool quant_equal(const struct cairn_quant *a, const struct cairn_quant *b);

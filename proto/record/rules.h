@@ -32,8 +32,13 @@ int rules_gradients(enum component component,
  * limits, digest of an inline value. */
 int rules_entry(enum component component, const struct entry *e, struct err *err);
 
+/* Is a small component whole? The fields that its entries were, each a bit, and whether none that
+ * it needs is missing; others need none. Errors: EWINDOW, EINVAL; they name the field. */
+uint32_t rules_fields_of(enum component component, const struct entry *e);
+int rules_whole(enum component component, uint32_t fields, struct err *err);
+
 /* Does its dtype follow from the precision of the record and from the dtype that the trainer had?
- * Under NATIVE no entry has a storage dtype. */
+ * Under NATIVE no entry has a storage dtype, and never a sibling of a quantized tensor. */
 int rules_precision(enum component component,
                     const struct entry *e,
                     enum precision precision,

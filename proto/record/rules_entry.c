@@ -2,6 +2,7 @@
 #include <cairn/record.h>
 
 #include "record/digest.h"
+#include "record/dtype.h"
 #include "record/rules.h"
 #include "record/rules_int.h"
 
@@ -98,14 +99,8 @@ static int rules_scalar(const struct entry *e, struct err *err)
 /* A bool is a byte that is 0 or 1; other values would come back as something that is not a bool. */
 static bool rules_bools_ok(const struct entry *e)
 {
-    const uint8_t *byte = e->value.data;
     bool checked = e->kind == ENTRY_BOOL || (e->kind == ENTRY_TENSOR && e->dtype == CAIRN_BOOL);
-    for (size_t i = 0; checked && i < e->value.bytes; i++) {
-        if (byte[i] > 1) {
-            return false;
-        }
-    }
-    return true;
+    return !checked || dtype_bad_bool(e->value.data, e->value.bytes) == e->value.bytes;
 }
 
 static int rules_value(const struct entry *e, struct err *err)

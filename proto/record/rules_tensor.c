@@ -119,7 +119,7 @@ int rules_precision(enum component component,
         return 0;
     }
     uint32_t was = e->storage_dtype == 0 ? e->dtype : e->storage_dtype;
-    uint32_t want = precision_dtype(precision, was);
+    uint32_t want = quant_is_sibling(e->path) ? was : precision_dtype(precision, was);
     const char *name = precision_name((uint32_t)precision);
     if (e->storage_dtype == e->dtype || e->dtype != want) {
         (void)err_set(err,

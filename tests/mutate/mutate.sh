@@ -66,7 +66,7 @@ export CAIRN_TEST_DIR CAIRN_TEST_FS=tmpfs
 
 mapfile -t targets < <(for patch; do field_of "$patch" Tests | tr ' ' '\n'; done | sort -u)
 cmake -S "$tree" -B "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -DCAIRN_FAILPOINTS=ON \
-    -DCAIRN_TEST_ROOMS='unit/store;unit/client' >"$scratch/log" 2>&1 &&
+    -DCAIRN_TEST_ROOMS='unit/store;unit/client;unit/proto' >"$scratch/log" 2>&1 &&
     make_tests "${targets[@]}" || { tail -n 30 "$log" && echo "mutate: the tree does not build" && exit 1; }
 
 mapfile -t pairs < <(for patch; do

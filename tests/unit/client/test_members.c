@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ground.h"
+#include "lib/rec.h"
 
 struct told {
     unsigned count;
@@ -102,6 +103,131 @@ CASE(members, E12_E14_no_gradient_stays_none_and_a_frozen_one_is_kept)
     ground_check_newest(&g);
     (void)cairn_record_free(r);
     ground_down(&g);
+}
+
+/* ---- the class of a gradient's dtype ---- */
+
+static const struct cairn_quant words = { .value = CAIRN_Q4S,
+                                          .store = CAIRN_QUANT_PACKED_U32,
+                                          .mode = CAIRN_QUANT_SYMMETRIC,
+                                          .global_dtype = CAIRN_F32 };
+static const struct cairn_quant blocks = { .value = CAIRN_Q4S,
+                                           .store = CAIRN_QUANT_PACKED_U32,
+                                           .mode = CAIRN_QUANT_SYMMETRIC,
+                                           .block_dtype = CAIRN_F32,
+                                           .block_rank = 1,
+                                           .block = { 16 } };
+
+/* A pending gradient of parameter 8, which is BF16 [10]. */
+static void add_gradient(struct box *b, uint32_t dtype)
+{
+    static const uint64_t ten[] = { 10 };
+    struct cairn_quant_bytes q = { 0 };
+    struct cairn_entry e = {
+        .path = "bias", .id = 8, .flags = CAIRN_HAS_ID, .dtype = dtype, .rank = 1, .shape = ten
+    };
+    if (dtype == CAIRN_OPAQUE) {
+        e.element_bits = 16;
+        (void)box_add_raw(b, &e, 20);
+    } else if (dtype == CAIRN_QFLOAT) {
+        e.quant = &words;
+        cr_assert_eq(cairn_quant_lengths(&words, 1, ten, &q), 0);
+        (void)box_add_raw(b, &e, q.values + q.block_scales + q.global_scale);
+    } else {
+        const struct tensor *t = box_add(b, &e, 1);
+        memset(t->data, 0, t->bytes); /* legal as bools, too */
+    }
+}
+
+static void class_at_capture(uint32_t kind, uint32_t dtype, bool ok)
+{
+    struct ground g;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    add_gradient(&g.job.gradients, dtype);
+    for (int i = 0; i < 2; i++) {
+        struct cairn_record *r = NULL;
+        g.job.t.foreign_gradients_ok = i == 1; /* which this one is not */
+        cr_assert_eq(ground_capture(&g, kind, &r), ok ? 0 : -CAIRN_EINVAL, "dtype %u", dtype);
+        cr_assert(ok ||
+                      strstr(cairn_error(g.c), "parameter 8 ('bias') is of another class") != NULL,
+                  "%s",
+                  cairn_error(g.c));
+        (void)cairn_record_free(r);
+    }
+    ground_down(&g);
+}
+
+static void class_at_restore(uint32_t kind, uint32_t dtype, bool ok)
+{
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    job_fill(&g.job, 1);
+    add_gradient(&g.job.gradients, CAIRN_BF16);
+    struct cairn_record *r = ground_loaded(&g, kind);
+    ground_entry(r, COMPONENT_GRADIENTS, "bias", 8)->dtype = dtype;
+    job_like(&other, &g.job);
+    other.t.accumulator.fit = NULL;
+    other.t.accumulator.get = NULL;
+    for (int i = 0; i < 2; i++) {
+        other.t.foreign_gradients_ok = i == 1;
+        int rc = kind == CAIRN_KIND_DTYPES ? cairn_restore_with_dtypes(g.c, r, &other.t)
+                                           : cairn_restore(g.c, r, &other.t);
+        cr_assert_eq(rc, ok ? 0 : -CAIRN_EMISMATCH, "dtype %u: %s", dtype, cairn_error(g.c));
+        cr_assert(ok || strchr(other.log, 'G') == NULL, "nothing was read: %s", other.log);
+    }
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+/* Another floating dtype is usual; an integer, a bool, a complex number is no gradient of a float,
+ * and of bytes that nobody understands nobody can say that they are one. */
+CASE(members, F14_E15_a_gradient_is_of_its_parameters_class)
+{
+    static const struct {
+        uint32_t dtype;
+        bool ok;
+    } rows[] = {
+        { CAIRN_F64, true },    { CAIRN_F32, true },     { CAIRN_F16, true },
+        { CAIRN_BF16, true },   { CAIRN_I32, false },    { CAIRN_U8, false },
+        { CAIRN_BOOL, false },  { CAIRN_C64, false },    { CAIRN_OPAQUE, false },
+        { CAIRN_QINT8, false }, { CAIRN_QFLOAT, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (uint32_t kind = 0; kind <= CAIRN_KIND_DTYPES; kind++) {
+            class_at_capture(kind, rows[i].dtype, rows[i].ok);
+            class_at_restore(kind, rows[i].dtype, rows[i].ok);
+        }
+    }
+}
+
+static int quantized_capture(const struct cairn_quant *parameter,
+                             const struct cairn_quant *gradient)
+{
+    static const uint64_t shape[] = { 4, 32 };
+    struct ground g;
+    struct cairn_record *r = NULL;
+    ground_up(&g);
+    (void)box_add_quant(&g.job.model, "q", parameter, 2, shape);
+    if (gradient != NULL) {
+        (void)box_add_quant(&g.job.gradients, "q", gradient, 2, shape);
+    } else {
+        (void)BOX_ADD(&g.job.gradients, "q", 0, 0, CAIRN_F32, 2, shape, 1);
+    }
+    int rc = ground_capture(&g, 0, &r);
+    cr_assert(rc == 0 || strstr(cairn_error(g.c), "'q'") != NULL, "%s", cairn_error(g.c));
+    (void)cairn_record_free(r);
+    ground_down(&g);
+    return rc;
+}
+
+CASE(members, F14_E15_a_quantized_gradient_has_its_parameters_scheme)
+{
+    cr_assert_eq(quantized_capture(&words, &words), 0);
+    cr_assert_eq(quantized_capture(&words, &blocks), -CAIRN_EINVAL);
+    cr_assert_eq(quantized_capture(&words, NULL), -CAIRN_EINVAL);
 }
 
 CASE(members, E16_optimizer_state_of_no_parameter_is_kept_and_told_or_refused)

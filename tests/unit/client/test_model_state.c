@@ -306,6 +306,15 @@ static void spoil_gradients(struct job *j, int how)
     case 3:
         (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_QINT8, 1, ten, 1);
         break;
+    case 4:
+        (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_I32, 1, ten, 1);
+        break;
+    case 5:
+        (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_C64, 1, ten, 1);
+        break;
+    case 6:
+        (void)BOX_ADD(&j->gradients, "g", 8, CAIRN_HAS_ID, CAIRN_BOOL_U8, 1, ten, 1);
+        break;
     default:
         (void)BOX_ADD(&j->gradients, "g", 0, 0, CAIRN_F32, 2, shape, 1);
         break;
@@ -313,16 +322,16 @@ static void spoil_gradients(struct job *j, int how)
 }
 
 static const char *const gradient_words[] = {
-    "is not that of a parameter",
-    "is that of a frozen parameter",
-    "has another shape",
-    "is quantized",
-    "has no id",
+    "is not that of a parameter", "is that of a frozen parameter",
+    "has another shape",          "is quantized",
+    "is not of a floating dtype", "is not of a floating dtype",
+    "is not of a floating dtype", "has no id",
 };
+#define GRADIENT_WORDS (sizeof gradient_words / sizeof gradient_words[0])
 
 CASE(model_state, E13_E14_refuses_foreign_and_frozen_gradients_at_capture)
 {
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (int)GRADIENT_WORDS; i++) {
         struct ground g;
         struct cairn_record *r = NULL;
         ground_up(&g);
@@ -349,6 +358,33 @@ CASE(model_state, E13_E14_refuses_foreign_and_frozen_gradients_at_restore)
     other.params[0].trainable = false;
     cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_EMISMATCH);
     cr_assert_str_eq(other.log, "Fm Wm");
+    job_fini(&other);
+    (void)cairn_record_free(r);
+    ground_down(&g);
+}
+
+CASE(model_state, F14_E15_refuses_gradients_of_another_class_at_restore)
+{
+    static const uint32_t others[] = { CAIRN_I32, CAIRN_BOOL, CAIRN_C64, CAIRN_OPAQUE };
+    struct ground g;
+    struct job other;
+    ground_up(&g);
+    fill(&g.job);
+    struct cairn_record *r = ground_loaded(&g, CAIRN_KIND_MODEL_STATE | CAIRN_KIND_WEIGHTED);
+    job_like(&other, &g.job);
+    other.t.accumulator.fit = NULL;
+    other.t.accumulator.get = NULL;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        ground_entry(r, COMPONENT_GRADIENTS, "weight", 7)->dtype = others[i];
+        cr_assert_eq(cairn_model_state_restore(g.c, r, &other.t), -CAIRN_EMISMATCH, "%zu", i);
+        cr_assert_eq(
+            cairn_model_state_restore_weighted(g.c, r, &other.t), -CAIRN_EMISMATCH, "%zu", i);
+        cr_assert_not_null(strstr(cairn_error(g.c), "parameter 7 ('weight') is not of a floating"));
+        cr_assert_null(strchr(other.log, 'G'), "%s", other.log);
+        other.log[0] = '\0';
+    }
+    ground_entry(r, COMPONENT_GRADIENTS, "weight", 7)->dtype = CAIRN_BF16;
+    cr_assert_eq(cairn_model_state_restore_weighted(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
     job_fini(&other);
     (void)cairn_record_free(r);
     ground_down(&g);

@@ -153,7 +153,7 @@ CASE(must_not, N5_quantize_anew_or_dequantize)
         ground_up(&g);
         box_add_opaque(&g.job.model, "scheme", CAIRN_QFLOAT, 21);
         (void)BOX_ADD(&g.job.model, "affine", 0, 0, CAIRN_QINT8, 1, shape, 1);
-        (void)BOX_ADD(&g.job.gradients, "affine", 0, 0, CAIRN_QUINT8, 1, shape, 2);
+        (void)BOX_ADD(&g.job.gradients, "affine", 0, 0, CAIRN_QINT8, 1, shape, 2);
         cr_assert_eq(ground_capture(&g, 0, &r), 0, "%s", cairn_error(g.c));
         cr_assert_eq(cairn_save(g.c, &r, &args, &b), 0, "%s", cairn_error(g.c));
         r = cairn_record_free(r);

@@ -93,6 +93,33 @@ CASE(precision, R05_leaves_bool_complex_quantized_opaque_and_scalars_alone)
     ground_down(&g);
 }
 
+/* Values that no narrower type has: converted they would be refused, or quietly others. In the
+ * optimizer they are one behind the other by id, and far from the tensor that they belong to. */
+CASE(precision, N5_R05_leaves_codebooks_scales_and_zero_points_alone)
+{
+    static const uint32_t f32[] = { 0x3f800001, 0x7f7fffff, 0x80000001, 0x3eaaaaab };
+    static const int64_t i64[] = { INT64_MIN, -1, INT64_MAX, 3000000000 };
+    static const uint32_t precisions[] = { CAIRN_FULL, CAIRN_HALF, CAIRN_DOUBLE };
+    struct ground g;
+    ground_up(&g);
+    struct box *boxes[] = { &g.job.model, &g.job.optimizer, &g.job.state };
+    for (size_t i = 0; i < 3; i++) {
+        box_add_opaque(boxes[i], "w", CAIRN_QFLOAT, 40);
+        (void)add(boxes[i], "w@codebook", CAIRN_F32, f32);
+        (void)add(boxes[i], "w@scale", CAIRN_F32, f32);
+        (void)add(boxes[i], "w@zero_point", CAIRN_I64, i64);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        struct cairn_record *r = NULL;
+        struct cairn_boundary b;
+        cr_assert_eq(ground_capture(&g, 0, &r), 0, "%s", cairn_error(g.c));
+        cr_assert_eq(save_in(&g, &r, precisions[i], false, &b), 0, "%s", cairn_error(g.c));
+        cr_assert(b.precision == precisions[i] && b.exact);
+        ground_check_newest(&g);
+    }
+    ground_down(&g);
+}
+
 CASE(precision, F5_E6_E7_a_value_that_would_change_is_refused_with_path_count_and_first)
 {
     static const uint32_t f32[] = { 0x3f800000, 0x3f800001, 0x501502f9, 0x00000000 };

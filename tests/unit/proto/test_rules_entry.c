@@ -244,7 +244,7 @@ CASE(rules_entry, failures_name_the_entry)
     cr_assert_str_eq(err.path, "layers.3.weight");
 }
 
-CASE(rules_entry, dtype_record)
+CASE(rules_entry, D1_dtype_record)
 {
     uint64_t code = CAIRN_BF16;
     struct entry e = sample_scalar("trainable", &code);
@@ -259,7 +259,8 @@ CASE(rules_entry, dtype_record)
     e.flags = 0;
     e.id = 0;
     entry_refused(COMPONENT_DTYPES, &e, -CAIRN_EDTYPES, "id");
-    static const uint64_t bad[] = { CAIRN_I64, CAIRN_BOOL, 15, UINT64_C(1) << 32 | CAIRN_F32 };
+    static const uint64_t bad[] = { CAIRN_I64,     CAIRN_BOOL, 15, UINT64_C(1) << 32 | CAIRN_F32,
+                                    CAIRN_F8_E5M2, CAIRN_QINT8 };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         e = sample_scalar("frozen", &bad[i]);
         e.flags = ENTRY_HAS_ID;
@@ -271,12 +272,13 @@ CASE(rules_entry, dtype_record)
     entry_accepted(COMPONENT_DTYPES, &e);
 }
 
-CASE(rules_entry, window)
+CASE(rules_entry, W1_window)
 {
     static const char *const floats[] = { "loss_scale", "total_weight" };
     static const char *const numbers[] = { "dtype", "microbatches" };
     for (size_t i = 0; i < 2; i++) {
-        struct entry e = sample_scalar(numbers[i], &seven);
+        static const uint64_t f32 = CAIRN_F32;
+        struct entry e = sample_scalar(numbers[i], &f32);
         entry_accepted(COMPONENT_WINDOW, &e);
         e.kind = ENTRY_F64;
         entry_refused(COMPONENT_WINDOW, &e, -CAIRN_EWINDOW, "window");
@@ -287,6 +289,61 @@ CASE(rules_entry, window)
     }
     struct entry e = sample_scalar("momentum", &seven);
     entry_refused(COMPONENT_WINDOW, &e, -CAIRN_EWINDOW, "window");
+    e = sample_scalar("dtype", &seven);
+    entry_refused(COMPONENT_WINDOW, &e, -CAIRN_EWINDOW, "F32 or F64");
+}
+
+/* u32 dtype, u32 rank, and 8 bytes for each dimension. */
+CASE(rules_entry, F13_contract)
+{
+    uint32_t words[4] = { CAIRN_BF16, 1, 10, 0 };
+    struct entry e = { .path = slice_str("param"), .id = 9, .flags = ENTRY_HAS_ID };
+    e.kind = ENTRY_BYTES;
+    e.bytes = sizeof words;
+    e.value = slice_of(words, sizeof words);
+    sample_redigest(&e);
+    entry_accepted(COMPONENT_CONTRACT, &e);
+    static const uint32_t bad[] = { 0, CAIRN_F8_E5M2, CAIRN_I32, CAIRN_BOOL, CAIRN_QINT8, 15 };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        words[0] = bad[i];
+        sample_redigest(&e);
+        entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "no floating dtype");
+    }
+    words[0] = CAIRN_QFLOAT;
+    static const uint32_t ranks[] = { 0, 2, 257, UINT32_C(1) << 24 | 1, UINT32_MAX };
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+        words[1] = ranks[i];
+        sample_redigest(&e);
+        entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "named param");
+    }
+    words[1] = 1;
+    sample_redigest(&e);
+    e.path = slice_str("parameter");
+    entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "named param");
+}
+
+CASE(rules_whole, W15_F13_what_is_needed_is_named)
+{
+    static const char *const needed[] = { "dtype", "loss_scale", "microbatches", "total_weight" };
+    static const uint64_t f32 = CAIRN_F32;
+    struct err err = { 0 };
+    uint32_t fields = 0;
+    for (size_t i = 0; i < 4; i++) {
+        struct entry e = sample_scalar(needed[i], &f32);
+        e.kind = i % 2 == 1 ? ENTRY_F64 : ENTRY_U64;
+        cr_assert_eq(rules_whole(COMPONENT_WINDOW, fields, &err), -CAIRN_EWINDOW);
+        cr_assert_str_eq(err.path, needed[i]);
+        fields |= rules_fields_of(COMPONENT_WINDOW, &e);
+        e.flags = ENTRY_HAS_ID; /* of a parameter: not the window's */
+        cr_assert_eq(rules_fields_of(COMPONENT_WINDOW, &e), 0);
+    }
+    cr_assert_eq(rules_whole(COMPONENT_WINDOW, fields, &err), 0);
+    cr_assert_eq(rules_whole(COMPONENT_CONTRACT, fields, &err), -CAIRN_EINVAL);
+    cr_assert_str_eq(err.path, "version");
+    struct entry version = sample_scalar("version", &f32);
+    fields = rules_fields_of(COMPONENT_CONTRACT, &version);
+    cr_assert_eq(rules_whole(COMPONENT_CONTRACT, fields, &err), 0, "a base may be missing");
+    cr_assert_eq(rules_whole(COMPONENT_DTYPES, 0, &err), 0, "no parameters");
 }
 
 /* ---- order: E17 (a key twice), E19 (ids as unsigned numbers)

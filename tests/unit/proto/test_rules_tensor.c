@@ -143,18 +143,45 @@ CASE(rules_tensor, scalars_have_none_of_it)
 
 /* ---- R05, R36: a dtype follows from the precision and from what the trainer had ---- */
 
-static int tensor_precision(enum precision precision, uint32_t dtype, uint32_t storage)
+static int
+tensor_precision_at(const char *path, enum precision precision, uint32_t dtype, uint32_t storage)
 {
-    struct entry e = sample_tensor("w");
+    struct entry e = sample_tensor(path);
     struct err err = { 0 };
     e.dtype = dtype;
     e.storage_dtype = storage;
     int rc = rules_precision(COMPONENT_MODEL, &e, precision, &err);
     if (rc < 0) {
-        cr_assert_str_eq(err.path, "w");
+        cr_assert_str_eq(err.path, path);
         cr_assert_not_null(strstr(err.msg, precision_name((uint32_t)precision)), "%s", err.msg);
     }
     return rc;
+}
+
+static int tensor_precision(enum precision precision, uint32_t dtype, uint32_t storage)
+{
+    return tensor_precision_at("w", precision, dtype, storage);
+}
+
+CASE(rules_tensor, N5_R05_no_precision_converts_what_quantized_values_mean)
+{
+    static const char *const siblings[] = {
+        "w@codebook", "w@scale", "w@zero_point", "a.b@x@scale"
+    };
+    static const char *const others[] = { "@scale", "w@scales", "w.scale", "w@scale.w", "w" };
+    for (size_t i = 0; i < sizeof siblings / sizeof siblings[0]; i++) {
+        const char *at = siblings[i];
+        cr_assert_eq(tensor_precision_at(at, PRECISION_HALF, CAIRN_F32, 0), 0, "%s", at);
+        cr_assert_eq(tensor_precision_at(at, PRECISION_FULL, CAIRN_I64, 0), 0, "%s", at);
+        cr_assert_eq(tensor_precision_at(at, PRECISION_NATIVE, CAIRN_F64, 0), 0, "%s", at);
+        cr_assert_eq(tensor_precision_at(at, PRECISION_HALF, CAIRN_F16, CAIRN_F32), -CAIRN_EINVAL);
+        cr_assert_eq(tensor_precision_at(at, PRECISION_FULL, CAIRN_F32, CAIRN_F32), -CAIRN_EINVAL);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const char *at = others[i];
+        cr_assert_eq(tensor_precision_at(at, PRECISION_HALF, CAIRN_F32, 0), -CAIRN_EINVAL);
+        cr_assert_eq(tensor_precision_at(at, PRECISION_HALF, CAIRN_F16, CAIRN_F32), 0, "%s", at);
+    }
 }
 
 CASE(rules_tensor, R05_precision_decides_the_dtype)

@@ -150,6 +150,29 @@ static struct entry member(enum entry_kind kind, const char *path, uint64_t id, 
     return e;
 }
 
+CASE(manifest, W10_E15_refuses_gradients_that_are_not_floating)
+{
+    static const uint32_t others[] = {
+        CAIRN_I32, CAIRN_U32, CAIRN_BOOL_U32, CAIRN_C32, CAIRN_QINT32
+    };
+    static const uint32_t kinds[] = { KIND_WEIGHTED, KIND_MODEL_STATE };
+    for (size_t i = 0; i < 2 * sizeof others / sizeof others[0]; i++) {
+        struct entry gradient = member(ENTRY_TENSOR, "g", 5, ENTRY_HAS_ID);
+        const struct wire_entries page = { .component = COMPONENT_GRADIENTS,
+                                           .entries = &gradient,
+                                           .count = 1 };
+        const struct boundary b = { .kind = kinds[i % 2], .entry_count = 1 };
+        struct err err = { .code = 0 };
+        struct check c;
+        gradient.dtype = others[i / 2];
+        check_init(&c, &b);
+        cr_assert_eq(check_entries(&c, &page, &err), -CAIRN_EINVAL, "%zu", i);
+        cr_assert_not_null(strstr(err.msg, "parameter 5 is"), "%s", err.msg);
+        cr_assert_str_eq(err.path, "g");
+        check_fini(&c);
+    }
+}
+
 /* Model, gradients and contract of one entry each; what the end says. */
 static int member_check(uint32_t kind, uint64_t gradient, uint32_t flags, struct err *err)
 {
