@@ -21,7 +21,7 @@ static void peer_die(const char *what)
 void peer_connect(struct peer_client *p, const char *socket_path)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    *p = (struct peer_client){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+    *p = (struct peer_client){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), .in_fd = -1 };
     (void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s", socket_path);
     if (p->fd < 0 || connect(p->fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
         peer_die("peer: connect");
@@ -32,6 +32,9 @@ void peer_connect(struct peer_client *p, const char *socket_path)
 void peer_close(struct peer_client *p)
 {
     (void)close(p->fd);
+    if (p->in_fd >= 0) {
+        (void)close(p->in_fd);
+    }
     wire_buf_free(&p->out);
     bump_fini(&p->bump);
     free(p->message);
@@ -72,6 +75,24 @@ bool peer_send(struct peer_client *p,
            peer_send_raw(p, payload.data, payload.bytes);
 }
 
+static ssize_t peer_read_some(struct peer_client *p, void *ret, size_t bytes)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+    struct iovec iov = { .iov_base = ret, .iov_len = bytes };
+    struct msghdr msg = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+    };
+    ssize_t got = recvmsg(p->fd, &msg, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *h = got > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (h != NULL && h->cmsg_type == SCM_RIGHTS) {
+        if (p->in_fd >= 0) {
+            (void)close(p->in_fd);
+        }
+        memcpy(&p->in_fd, CMSG_DATA(h), sizeof p->in_fd);
+    }
+    return got;
+}
+
 static bool peer_read(struct peer_client *p, int timeout_ms, void *ret, size_t bytes)
 {
     char *to = ret;
@@ -79,7 +100,7 @@ static bool peer_read(struct peer_client *p, int timeout_ms, void *ret, size_t b
         if (!wait_input(p->fd, timeout_ms)) {
             return false;
         }
-        ssize_t n = recv(p->fd, to, bytes, 0);
+        ssize_t n = peer_read_some(p, to, bytes);
         if (n <= 0) {
             return false;
         }

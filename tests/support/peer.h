@@ -7,6 +7,7 @@
 
 struct peer_client {
     int fd;
+    int in_fd; /* the last that came along with a frame, which who takes it sets to -1; -1: none */
     struct wire_buf out;
     struct bump bump; /* what the last answer points into */
     uint8_t *message;

@@ -169,6 +169,13 @@ CASE(codec, small_ones)
     in = (union wire_msg){ .load = { 1, 2, 16, 0 } };
     codec_there_and_back(WIRE_LOAD, &in, &out);
     cr_assert(out.load.first_chunk == 1 && out.load.chunk_count == 2 && out.load.credits == 16);
+    cr_assert_eq(out.load.arena, 0);
+    in.load.arena = UINT32_MAX;
+    codec_there_and_back(WIRE_LOAD, &in, &out);
+    cr_assert_eq(out.load.arena, UINT32_MAX);
+    in = (union wire_msg){ .filled = { UINT32_MAX } };
+    codec_there_and_back(WIRE_FILLED, &in, &out);
+    cr_assert_eq(out.filled.chunk, UINT32_MAX);
     in = (union wire_msg){ .loaded = { 5, true } };
     codec_there_and_back(WIRE_LOADED, &in, &out);
     cr_assert(out.loaded.chunk_count == 5 && out.loaded.aborted);
@@ -207,7 +214,10 @@ CASE(codec, arenas)
     union wire_msg out;
     union wire_msg in = { .arena_open = { .bytes = UINT64_MAX } };
     codec_there_and_back(WIRE_ARENA_OPEN, &in, &out);
-    cr_assert_eq(out.arena_open.bytes, UINT64_MAX);
+    cr_assert(out.arena_open.bytes == UINT64_MAX && !out.arena_open.ring);
+    in.arena_open.ring = true;
+    codec_there_and_back(WIRE_ARENA_OPEN, &in, &out);
+    cr_assert(out.arena_open.bytes == UINT64_MAX && out.arena_open.ring);
     in = (union wire_msg){ .arena = { .arena = UINT32_MAX, .bytes = UINT64_MAX } };
     codec_there_and_back(WIRE_ARENA, &in, &out);
     cr_assert(out.arena.arena == UINT32_MAX && out.arena.bytes == UINT64_MAX);

@@ -1,0 +1,356 @@
+/* Loads into memory that client and daemon share: who gets a ring, what comes in it, and what a
+ * client that uses it wrongly is told. */
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal/limits.h"
+#include "record/digest.h"
+#include "site.h"
+#include "support/case.h"
+#include "support/peer.h"
+
+/* Chunks of the large tensor: more than the library's ring has slots. */
+enum { CHUNKS = 11, SLOTS = 2, WAIT_MS = 20000 }; /* slots: of rings by hand */
+#define SLOT ((uint64_t)LIMIT_CHUNK_BYTES)
+#define LARGE_BYTES (CHUNKS * SLOT - 1000)
+
+static void fill_job(struct site *s)
+{
+    static const uint64_t large[] = { LARGE_BYTES };
+    job_fill(&s->job, 1);
+    (void)BOX_ADD(&s->job.model, "large", 70, CAIRN_HAS_ID, CAIRN_U8, 1, large, 9);
+}
+
+/* Mappings of rings that a process has. */
+static unsigned rings_of(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    return tmp_lines_with(path, (const char *const[]){ "cairn-ring", NULL });
+}
+
+static void one_saved(struct site *s)
+{
+    site_up(s);
+    fill_job(s);
+    site_save(s, 1, NULL);
+}
+
+/* Into a job with other bytes; the record stays. */
+static struct cairn_record *restored(struct site *s, struct job *other)
+{
+    struct cairn_record *r = NULL;
+    job_like(other, &s->job);
+    cr_assert_eq(cairn_load(s->c, "latest", 0, &r), 0, "%s", cairn_error(s->c));
+    cr_assert_eq(cairn_restore(s->c, r, &other->t), 0, "%s", cairn_error(s->c));
+    cr_assert_null(job_differs(&s->job, other), "%s", job_differs(&s->job, other));
+    return r;
+}
+
+CASE(ring, lives_as_long_as_the_record_that_is_read, .timeout = 60)
+{
+    struct site s;
+    struct job other;
+    struct cairn_boundary b;
+    size_t count = 0;
+    one_saved(&s);
+    struct cairn_record *r = restored(&s, &other);
+    cr_assert_eq(rings_of(s.d.proc.pid), 1);
+    cr_assert_eq(rings_of(getpid()), 1);
+    (void)cairn_record_free(r);
+    cr_assert_eq(rings_of(getpid()), 0);
+    cr_assert_eq(cairn_find(s.c, "latest", 1, &b, &count), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(rings_of(s.d.proc.pid), 0, "the next question gives it back");
+    site_check(&s, "latest"); /* with another one */
+    job_fini(&other);
+    site_down(&s);
+}
+
+CASE(ring, is_not_needed_where_none_is_lent, .timeout = 60)
+{
+    struct site s;
+    struct job other;
+    site_up(&s);
+    cr_assert_eq(daemon_stop(&s.d), 0);
+    s.d.args[0] = "--arena-bytes=0";
+    daemon_start(&s.d, NULL);
+    fill_job(&s);
+    site_save(&s, 1, NULL);
+    struct cairn_record *r = restored(&s, &other);
+    cr_assert_eq(rings_of(s.d.proc.pid), 0);
+    cr_assert_eq(rings_of(getpid()), 0);
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    site_down(&s);
+}
+
+/* The next read finds no connection, and no ring: both are made anew. */
+CASE(ring, a_daemon_that_dies_is_no_end_of_a_restore, .timeout = 60)
+{
+    struct site s;
+    struct job other;
+    one_saved(&s);
+    struct cairn_record *r = restored(&s, &other);
+    job_fini(&other);
+    daemon_kill(&s.d);
+    daemon_start(&s.d, NULL);
+    job_like(&other, &s.job);
+    cr_assert_eq(cairn_restore(s.c, r, &other.t), 0, "%s", cairn_error(s.c));
+    cr_assert_null(job_differs(&s.job, &other), "%s", job_differs(&s.job, &other));
+    cr_assert_eq(rings_of(s.d.proc.pid), 1);
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    site_down(&s);
+}
+
+/* The large entry, a small one of a chunk that others share, the large one again. */
+static int get_in_any_order(void *self, const struct cairn_reader *model)
+{
+    const struct box *box = self;
+    const struct tensor *large = box->tensors[box->count - 1];
+    const struct tensor *order[] = { large, box->tensors[0], large };
+    uint8_t *data = malloc(large->bytes);
+    cr_assert_not_null(data);
+    for (size_t i = 0; i < 3; i++) {
+        const struct tensor *t = order[i];
+        memset(data, 0, t->bytes);
+        cr_assert_eq(cairn_get(model, &t->entry, data), 0, "%s", cairn_error(box->job->c));
+        cr_assert_eq(memcmp(data, t->data, t->bytes), 0, "%s", t->path);
+    }
+    free(data);
+    return 0;
+}
+
+CASE(ring, entries_in_any_order, .timeout = 60)
+{
+    struct site s;
+    struct cairn_record *r = NULL;
+    one_saved(&s);
+    struct cairn_trainer t = s.job.t;
+    t.model.get = get_in_any_order;
+    cr_assert_eq(cairn_load(s.c, "latest", 0, &r), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(cairn_restore(s.c, r, &t), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(rings_of(s.d.proc.pid), 1);
+    (void)cairn_record_free(r);
+    site_down(&s);
+}
+
+/* One byte in the middle of the only segment, which the large tensor fills. */
+static void segment_spoil(const struct site *s)
+{
+    char pattern[sizeof s->d.data + 32];
+    glob_t found;
+    uint8_t byte = 0;
+    (void)snprintf(pattern, sizeof pattern, "%s/runs/*/demo/segments/*.seg", s->d.data);
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "%s", pattern);
+    cr_assert_eq(found.gl_pathc, 1);
+    int fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+    globfree(&found);
+    cr_assert_geq(fd, 0);
+    off_t at = CHUNKS / 2 * (off_t)SLOT + 12345;
+    cr_assert_eq(pread(fd, &byte, 1, at), 1);
+    byte ^= 4;
+    cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+    (void)close(fd);
+}
+
+CASE(ring, rot_is_found_in_what_comes_by_it, .timeout = 60)
+{
+    struct site s;
+    struct cairn_record *r = NULL;
+    struct job other;
+    one_saved(&s);
+    segment_spoil(&s);
+    job_like(&other, &s.job);
+    cr_assert_eq(cairn_load(s.c, "latest", 0, &r), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(cairn_restore(s.c, r, &other.t), -CAIRN_ECORRUPT);
+    cr_assert_not_null(strstr(cairn_error(s.c), "model 'large'"), "%s", cairn_error(s.c));
+    cr_assert_eq(rings_of(s.d.proc.pid), 1);
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    s.c = cairn_close(s.c);
+    job_fini(&s.job);
+    cr_assert_eq(daemon_stop(&s.d), 0);
+    daemon_fini(&s.d);
+    tmp_remove(s.dir);
+}
+
+/* ---- a client that speaks by hand ---- */
+
+struct hand {
+    struct peer_client p;
+    struct boundary boundary; /* that is pinned */
+    uint32_t arena;
+    uint8_t *base;
+    uint64_t bytes;
+};
+
+static void hand_ask(struct hand *h, enum wire_type type, union wire_msg msg)
+{
+    cr_assert(peer_send(&h->p, type, 1, &msg, (struct slice){ 0 }));
+}
+
+static void hand_up(struct hand *h, const struct site *s)
+{
+    union wire_msg msg = {
+        .describe = { .run = slice_str("demo"), .selector = slice_str("latest"), .pin = true }
+    };
+    peer_connect(&h->p, s->d.socket);
+    peer_hello(&h->p);
+    hand_ask(h, WIRE_DESCRIBE, msg);
+    peer_expect(&h->p, WIRE_DESCRIBED, 1, &msg);
+    h->boundary = msg.described.boundary;
+    cr_assert_geq(h->boundary.chunk_count, CHUNKS);
+}
+
+static void hand_open(struct hand *h, uint64_t bytes, bool ring)
+{
+    union wire_msg msg = { .arena_open = { .bytes = bytes, .ring = ring } };
+    hand_ask(h, WIRE_ARENA_OPEN, msg);
+    peer_expect(&h->p, WIRE_ARENA, 1, &msg);
+    cr_assert_geq(h->p.in_fd, 0);
+    h->arena = msg.arena.arena;
+    h->bytes = msg.arena.bytes;
+    h->base = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->p.in_fd, 0);
+    cr_assert_neq(h->base, MAP_FAILED);
+}
+
+static void hand_mapped(struct hand *h)
+{
+    union wire_msg msg = { .arena_ref = { .arena = h->arena } };
+    hand_ask(h, WIRE_ARENA_MAPPED, msg);
+    peer_expect(&h->p, WIRE_DONE, 1, &msg);
+}
+
+static void hand_down(struct hand *h)
+{
+    (void)munmap(h->base, h->bytes);
+    peer_close(&h->p);
+}
+
+static void hand_load(struct hand *h, uint32_t credits)
+{
+    hand_ask(h,
+             WIRE_LOAD,
+             (union wire_msg){ .load = { .first_chunk = 0,
+                                         .chunk_count = CHUNKS,
+                                         .credits = credits,
+                                         .arena = h->arena } });
+}
+
+CASE(ring, what_cannot_be_loaded_into_is_refused, .timeout = 60)
+{
+    struct site s;
+    struct hand h = { .arena = 77 };
+    one_saved(&s);
+    hand_up(&h, &s);
+    hand_load(&h, SLOTS);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "arena 77: none of this connection's");
+    hand_open(&h, SLOTS * SLOT, true);
+    memset(h.base, 1, SLOTS * SLOT - 4096);
+    hand_load(&h, SLOTS);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "ARENA_MAPPED has not come yet");
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "has a hole at 16773120");
+    hand_load(&h, SLOTS + 1);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "are not in the arena");
+    (void)munmap(h.base, h.bytes);
+    hand_open(&h, SLOTS * SLOT, false);
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "it is for saves, not a ring");
+    hand_down(&h);
+    site_down(&s);
+}
+
+CASE(ring, nothing_is_saved_from_one, .timeout = 60)
+{
+    struct site s;
+    struct hand h;
+    one_saved(&s);
+    hand_up(&h, &s);
+    hand_open(&h, SLOTS * SLOT, true);
+    hand_mapped(&h);
+    struct boundary b = { .save_id = { 9 },
+                          .exact = true,
+                          .world = 1,
+                          .local_parts = 1,
+                          .entry_count = h.boundary.entry_count,
+                          .payload_bytes = h.boundary.payload_bytes,
+                          .stored_bytes = h.boundary.stored_bytes,
+                          .chunk_count = h.boundary.chunk_count };
+    union wire_msg msg = { .begin = { .run = slice_str("demo"), .boundary = b, .arena = h.arena } };
+    hand_ask(&h, WIRE_BEGIN, msg);
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "it is a ring, for loads only");
+    hand_down(&h);
+    site_down(&s);
+}
+
+/* The chunk that FILLED speaks of next is in its slot, whole. */
+static void hand_filled(struct hand *h, uint32_t chunk, const struct chunk *chunks)
+{
+    union wire_msg msg;
+    peer_expect(&h->p, WIRE_FILLED, 1, &msg);
+    cr_assert_eq(msg.filled.chunk, chunk);
+    struct digest digest = digest_bytes(h->base + chunk % SLOTS * SLOT, chunks[chunk].bytes);
+    cr_assert(digest_equal(&digest, &chunks[chunk].digest), "chunk %u", chunk);
+}
+
+/* A slot that was not released is not filled again. */
+CASE(ring, slots_are_used_in_turn_as_they_are_released, .timeout = 60)
+{
+    struct site s;
+    struct hand h;
+    struct chunk chunks[CHUNKS + 1];
+    union wire_msg msg = { .chunk_list = { .first = 0 } };
+    one_saved(&s);
+    hand_up(&h, &s);
+    hand_ask(&h, WIRE_CHUNK_LIST, msg);
+    peer_expect(&h.p, WIRE_CHUNKS, 1, &msg);
+    memcpy(chunks, msg.chunks.chunks, CHUNKS * sizeof chunks[0]);
+    hand_open(&h, SLOTS * SLOT, true);
+    memset(h.base, 1, SLOTS * SLOT);
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    hand_filled(&h, 0, chunks);
+    hand_filled(&h, 1, chunks);
+    for (uint32_t chunk = SLOTS; chunk < CHUNKS; chunk++) {
+        peer_ping(&h.p); /* and no FILLED before its answer */
+        memset(h.base + chunk % SLOTS * SLOT, 1, SLOT);
+        hand_ask(&h, WIRE_RELEASE, (union wire_msg){ .release = { 1 } });
+        hand_filled(&h, chunk, chunks);
+    }
+    peer_expect(&h.p, WIRE_LOADED, 1, &msg);
+    cr_assert_eq(msg.loaded.chunk_count, CHUNKS);
+    hand_down(&h);
+    site_down(&s);
+}
+
+CASE(ring, more_credits_than_slots_are_a_broken_protocol, .timeout = 60)
+{
+    struct site s;
+    struct hand h;
+    struct frame f;
+    union wire_msg msg;
+    one_saved(&s);
+    hand_up(&h, &s);
+    hand_open(&h, SLOTS * SLOT, true);
+    memset(h.base, 1, SLOTS * SLOT);
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    hand_ask(&h, WIRE_RELEASE, (union wire_msg){ .release = { SLOTS + 1 } });
+    do {
+        cr_assert(peer_recv(&h.p, WAIT_MS, &f, &msg));
+    } while (f.type == WIRE_FILLED);
+    cr_assert_eq(f.type, WIRE_ERROR);
+    cr_assert_eq(msg.error.code, CAIRN_EPROTO);
+    cr_assert(peer_closed(&h.p, WAIT_MS));
+    hand_down(&h);
+    site_down(&s);
+}
