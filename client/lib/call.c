@@ -311,9 +311,6 @@ int cl_ready(struct cairn *c)
     if (rc == 0 && c->unpin) {
         rc = call_unpin(c);
     }
-    if (rc == 0) {
-        rc = ring_close(c);
-    }
     return rc;
 }
 

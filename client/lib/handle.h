@@ -138,7 +138,7 @@ uint32_t cl_arena_of(const struct cairn *c, const struct region *r, uint64_t byt
 int cl_part_from_arena(struct cairn *c, struct region *r);
 void cl_drop_leases(struct cairn *c);
 /* ARENA_MAPPED or ARENA_CLOSE, and its DONE. */
-int cl_arena_say(struct cairn *c, uint32_t type, uint32_t arena);
+int cl_arena_say(struct cairn *c, uint32_t type, uint32_t id);
 
 /* ---- find.c ---- */
 void found_free(struct found *f);

@@ -57,7 +57,6 @@ static void rec_unlink(struct cairn_record *r)
     rec_leave(r);
     if (c->stream.record == r) {
         stream_forget(&c->stream);
-        ring_retire(&c->ring);
     }
     if (c->pinned == r) {
         c->pinned = NULL;

@@ -1,11 +1,12 @@
-/* arena.c: memory lent to sessions. A lent arena is held by its session, by the uploads whose chunks
- * lie in it (so what was sealed outlives its trainer), and by the load that reads into it. */
+/* arena.c: memory lent to sessions. A lent arena is held by its session, by the uploads whose
+ * chunks lie in it (so what was sealed outlives its trainer), and by the load that reads into it.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
 
-enum { ARENA_PER_SESSION = 4 };
+enum { ARENA_PER_SESSION = 5 };
 
 static struct lent *arena_find(const struct session *s, uint32_t id)
 {

@@ -330,13 +330,14 @@ CAIRN_API int cairn_find(struct cairn *c,
                          size_t *ret_count);
 
 /* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon;
- * payload streams later, as it is read. -CAIRN_ENOENT alone means "start fresh": a corrupt newest
- * boundary is ECORRUPT, never "none".
- * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
- * those that are known); EPROTO what the daemon sent has a precision, dtype or kind of entry that
- * the protocol does not define (names field, value, component and entry); EINVAL selector; ECONN;
- * ETIMEDOUT; EACCES.   Ownership: free *ret with cairn_record_free before c is closed.   Threads:
- * one per handle.   Blocks: until the manifest is here; timeout_ms 0: the handle's. */
+ * payload streams later, as it is read, through 32 MiB that the handle shares with the daemon from
+ * the first large load on, or on the socket when the daemon lends none. -CAIRN_ENOENT alone means
+ * "start fresh": a corrupt newest boundary is ECORRUPT, never "none". Errors: ENOENT; ECORRUPT;
+ * ENOTSUP a kind that only a later release knows (names its bits and those that are known); EPROTO
+ * what the daemon sent has a precision, dtype or kind of entry that the protocol does not define
+ * (names field, value, component and entry); EINVAL selector; ECONN; ETIMEDOUT; EACCES. Ownership:
+ * free *ret with cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until
+ * the manifest is here; timeout_ms 0: the handle's. */
 CAIRN_API int
 cairn_load(struct cairn *c, const char *selector, int timeout_ms, struct cairn_record **ret);
 
