@@ -253,6 +253,9 @@ static int restore_code(struct cairn *c, int rc)
 static int restore_both(struct restore *x)
 {
     int rc = restore_fit(x);
+    if (rc == 0 && x->t->verify_first) {
+        rc = restore_verify(x->c, x->r);
+    }
     if (rc == 0) {
         rc = restore_get(x);
     }

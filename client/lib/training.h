@@ -33,6 +33,12 @@ int window_capture(struct capture *cap, const struct cairn_window *w);
 /* Read it out of a record. Errors: EWINDOW. */
 int window_read(const struct cairn_record *r, struct cairn_window *ret, struct err *err);
 
+/* ---- restore_verify.c ---- */
+
+/* Have the daemon read and check all that is stored of the record. Errors: ECORRUPT, naming the
+ * first that is damaged; as cairn_verify. */
+int restore_verify(struct cairn *c, const struct cairn_record *r);
+
 /* ---- ties.c ---- */
 
 /* Several paths of the model may share an id; then they are one parameter, per trainable flag.

@@ -72,6 +72,10 @@ struct cairn_trainer {
      * that the model does not have. strict_config also refuses (without it nobody is told) a config
      * digest that only the record has, or only the trainer; with none on both sides it accepts. */
     bool strict_config, strict_optimizer;
+    /* Restores: have the daemon read and check all that is stored of the record before the first
+     * `get`, so that rot is ECORRUPT before anything is written. It costs one more read of the
+     * record. False: what is read is verified as it comes, and rot ends a restore in its middle. */
+    bool verify_first;
     /* Told, in a sentence, what a capture or restore found odd and went on with. It lives for the
      * call; NULL: nobody is told. Never called when strict. Do not call the library from it. */
     void (*warn)(void *arg, const char *sentence);

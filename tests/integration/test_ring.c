@@ -154,6 +154,17 @@ static void segment_spoil(const struct site *s)
     (void)close(fd);
 }
 
+static void spoiled_down(struct site *s, struct cairn_record *r, struct job *other)
+{
+    (void)cairn_record_free(r);
+    job_fini(other);
+    s->c = cairn_close(s->c);
+    job_fini(&s->job);
+    cr_assert_eq(daemon_stop(&s->d), 0);
+    daemon_fini(&s->d);
+    tmp_remove(s->dir);
+}
+
 CASE(ring, rot_is_found_in_what_comes_by_it, .timeout = 60)
 {
     struct site s;
@@ -166,13 +177,28 @@ CASE(ring, rot_is_found_in_what_comes_by_it, .timeout = 60)
     cr_assert_eq(cairn_restore(s.c, r, &other.t), -CAIRN_ECORRUPT);
     cr_assert_not_null(strstr(cairn_error(s.c), "model 'large'"), "%s", cairn_error(s.c));
     cr_assert_eq(rings_of(s.d.proc.pid), 1);
-    (void)cairn_record_free(r);
-    job_fini(&other);
-    s.c = cairn_close(s.c);
-    job_fini(&s.job);
-    cr_assert_eq(daemon_stop(&s.d), 0);
-    daemon_fini(&s.d);
-    tmp_remove(s.dir);
+    spoiled_down(&s, r, &other);
+}
+
+/* All components were looked at, and none has read. */
+CASE(ring, rot_is_found_before_anything_is_written_if_asked, .timeout = 60)
+{
+    struct site s;
+    struct cairn_record *r = NULL;
+    struct job other;
+    one_saved(&s);
+    job_like(&other, &s.job);
+    other.t.verify_first = true;
+    cr_assert_eq(cairn_load(s.c, "latest", 0, &r), 0, "%s", cairn_error(s.c));
+    cr_assert_eq(cairn_restore(s.c, r, &other.t), 0, "%s", cairn_error(s.c));
+    cr_assert_null(job_differs(&s.job, &other), "%s", job_differs(&s.job, &other));
+    segment_spoil(&s);
+    other.log[0] = 0;
+    cr_assert_eq(cairn_restore(s.c, r, &other.t), -CAIRN_ECORRUPT);
+    cr_assert_not_null(strstr(cairn_error(s.c), "model 'large'"), "%s", cairn_error(s.c));
+    cr_assert_not_null(strstr(cairn_error(s.c), "nothing was restored"), "%s", cairn_error(s.c));
+    cr_assert_str_eq(other.log, "Fg Fm Fo Fs Fu");
+    spoiled_down(&s, r, &other);
 }
 
 /* ---- a client that speaks by hand ---- */
