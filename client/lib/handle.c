@@ -6,6 +6,7 @@
 
 #include "lib/call.h"
 #include "lib/capture.h"
+#include "lib/crew.h"
 #include "lib/owner.h"
 #include "lib/pending.h"
 #include "record/rules.h"
@@ -210,6 +211,7 @@ struct cairn *cairn_close(struct cairn *c)
     }
     found_free(&c->found);
     region_cache_fini(&c->regions);
+    c->crew = crew_free(c->crew);
     cl_drop_leases(c);
     wire_buf_free(&c->out);
     bump_fini(&c->bump);

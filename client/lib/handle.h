@@ -16,6 +16,7 @@
 #include "wire/codec.h"
 
 struct capture;
+struct crew;
 
 #define HANDLE_LEASES 4u
 
@@ -63,6 +64,7 @@ struct cairn {
     struct cairn_record *records;
     struct cairn_pending *pendings;
     struct region_cache regions;
+    struct crew *crew;                   /* helps captures to copy; NULL: nobody */
     struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */
     uint64_t arena_refused;              /* the connection on which the daemon lends none */
     uint64_t arena_busy;                 /* the same, until the next save begins */

@@ -7,6 +7,7 @@
 
 #include "internal/ckd.h"
 #include "lib/capture.h"
+#include "lib/crew.h"
 #include "record/digest.h"
 
 static struct layout_chunk *pack_chunk(struct capture *cap, uint32_t index)
@@ -45,12 +46,6 @@ static void pack_pad(struct capture *cap, uint32_t index)
     memset(pack_chunk_data(cap, index) + bytes, 0, padded - bytes);
 }
 
-static void pack_digest(struct capture *cap, uint32_t index)
-{
-    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
-    chunk->digest = digest_bytes(pack_chunk_data(cap, index), chunk->bytes);
-}
-
 /* ---- tensors with chunks of their own ----------------------------------------------------------
  */
 
@@ -74,15 +69,41 @@ int pack_own_digest(struct capture *cap, struct entry *e)
     return 0;
 }
 
+/* The i-th chunk of an entry, from where its bytes come next. */
+static void pack_take_own(
+    struct capture *cap, const struct entry *e, uint32_t i, struct source *from, struct hasher *h)
+{
+    uint32_t index = e->first_chunk + i;
+    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
+    hasher_start(h);
+    source_take_all(h, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
+    chunk->digest = hasher_end(h);
+    pack_pad(cap, index);
+}
+
+struct pack_share {
+    struct capture *cap;
+    const struct entry *e;
+    const uint8_t *data; /* of the whole entry */
+};
+
+static void pack_take_share(void *arg, uint32_t i, struct hasher *h)
+{
+    struct pack_share *s = arg;
+    struct source_memory from = source_of(s->data + i * (uint64_t)LIMIT_CHUNK_BYTES);
+    pack_take_own(s->cap, s->e, i, &from.source, h);
+}
+
 static int pack_put_own(struct capture *cap, struct entry *e, struct source *from)
 {
-    for (uint32_t i = 0; i < pack_own_count(e); i++) {
-        uint32_t index = e->first_chunk + i;
-        struct chunk *chunk = &pack_chunk(cap, index)->chunk;
-        hasher_start(cap->hash);
-        source_take_all(cap->hash, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
-        chunk->digest = hasher_end(cap->hash);
-        pack_pad(cap, index);
+    uint32_t count = pack_own_count(e);
+    struct pack_share share = { .cap = cap, .e = e, .data = source_data(from) };
+    if (cap->c->crew != NULL && share.data != NULL && count > 1) {
+        crew_run(cap->c->crew, pack_take_share, &share, count);
+        return pack_own_digest(cap, e);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pack_take_own(cap, e, i, from, cap->hash);
     }
     return pack_own_digest(cap, e);
 }
@@ -240,14 +261,28 @@ int pack_end(struct capture *cap, struct cairn_reader *component)
     return pack_take_values(cap, component);
 }
 
+static void pack_finish_chunk(void *arg, uint32_t index, struct hasher *h)
+{
+    struct capture *cap = arg;
+    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
+    if (cap->late[index]) {
+        pack_pad(cap, index);
+        hasher_start(h);
+        hasher_add(h, pack_chunk_data(cap, index), chunk->bytes);
+        chunk->digest = hasher_end(h);
+    }
+}
+
 void pack_finish_late(struct capture *cap)
 {
-    uint32_t count = layout_chunk_count(cap->r->layout);
-    for (uint32_t i = 0; i < count && i < cap->late_room; i++) {
-        if (cap->late[i]) {
-            pack_pad(cap, i);
-            pack_digest(cap, i);
-        }
+    uint32_t chunks = layout_chunk_count(cap->r->layout);
+    uint32_t count = chunks < cap->late_room ? chunks : cap->late_room;
+    if (cap->c->crew != NULL && count > 1) {
+        crew_run(cap->c->crew, pack_finish_chunk, cap, count);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pack_finish_chunk(cap, i, cap->hash);
     }
 }
 

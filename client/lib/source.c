@@ -17,6 +17,11 @@ struct source_memory source_of(const void *data)
     return (struct source_memory){ .source = { source_memory_take }, .at = data };
 }
 
+const uint8_t *source_data(struct source *s)
+{
+    return s->take == source_memory_take ? CONTAINER_OF(s, struct source_memory, source)->at : NULL;
+}
+
 void source_take_all(
     struct hasher *a, struct hasher *b, void *dst, struct source *from, size_t bytes)
 {

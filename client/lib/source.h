@@ -19,6 +19,8 @@ struct source_memory {
     const uint8_t *at;
 };
 struct source_memory source_of(const void *data);
+/* Where its next bytes lie; NULL: it is not memory. */
+const uint8_t *source_data(struct source *s);
 
 /* Take bytes, and add each to the hashers (either may be NULL) while it is still in the cache. */
 void source_take_all(

@@ -169,6 +169,14 @@ CAIRN_API int cairn_set_timeout(struct cairn *c, int timeout_ms);
  * starts one a record.   Blocks: until the daemon has answered, not until memory is touched. */
 CAIRN_API int cairn_warm(struct cairn *c, uint64_t bytes, unsigned count);
 
+/* Let captures copy and digest with so many threads, 1 to 256, the caller's among them (from the
+ * start: 1). The others are the library's own: they are started here, sleep between captures, and
+ * end with cairn_close. They share in tensors of more than 8 MiB, and in slots; smaller ones are
+ * copied by the caller. As many as there are memory channels is the most that helps.
+ * Errors: EINVAL; EBUSY a capture is under way; ENOMEM memory, or threads.   Ownership: the
+ * handle's.   Threads: one per handle.   Blocks: until the ones before have ended. */
+CAIRN_API int cairn_set_threads(struct cairn *c, unsigned count);
+
 /* ---- event loop: for asynchronous captures (cairn/training.h) --------------------------------
  *
  * Poll cairn_fd for cairn_events in any loop, and call cairn_process when it is ready; or call
