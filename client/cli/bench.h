@@ -26,6 +26,7 @@ struct bench_options {
 
 enum bench_row {
     BENCH_CAPTURE,
+    BENCH_CAPTURE_2,
     BENCH_SAVE,
     BENCH_LOAD,
     BENCH_SMALL,

@@ -1,5 +1,5 @@
-/* bench_floor.h: what the machine can do at best, measured: one thread's memcpy, and one file
- * written and read in order, past the page cache where that can be had. */
+/* bench_floor.h: what the machine can do at best, measured: one or two threads' memcpy, and one
+ * file written and read in order, past the page cache where that can be had. */
 #ifndef CLI_BENCH_FLOOR_H
 #define CLI_BENCH_FLOOR_H
 
@@ -28,6 +28,8 @@ int bench_floor_settle(const struct bench_floor *f);
  * write: make the file, room first, then 4 MiB at a time, until all of it is durable.
  * read: that file, 4 MiB at a time. Return 0 or -1 with errno. */
 double bench_floor_memcpy(void *to, const void *from, uint64_t bytes);
+/* By two threads, half each. 0: there is no second one, with errno. */
+double bench_floor_memcpy_2(void *to, const void *from, uint64_t bytes);
 int bench_floor_write(const struct bench_floor *f,
                       const void *from,
                       uint64_t bytes,

@@ -54,6 +54,13 @@ static int step_memcpy(struct bench *b)
     return 0;
 }
 
+static int step_memcpy_2(struct bench *b)
+{
+    double *floor = &b->figures.floor_seconds[BENCH_CAPTURE_2][b->round];
+    *floor = bench_floor_memcpy_2(b->copy, b->state.memory, b->state.bytes);
+    return bench_system(b, *floor > 0 ? 0 : -1);
+}
+
 static int step_raw_write(struct bench *b)
 {
     double *floor = &b->figures.floor_seconds[BENCH_SAVE][b->round];
@@ -102,6 +109,21 @@ static int step_save(struct bench *b)
     f->floor_seconds[BENCH_DAEMON_CPU][b->round] =
         STEP_CPU_PER_GIB * (double)b->state.bytes / STEP_GIB;
     return rc;
+}
+
+/* Into the memory of the save before it; nothing is saved. */
+static int step_capture_2(struct bench *b)
+{
+    struct cairn_record *r = NULL;
+    if (bench_library(b, cairn_set_threads(b->c, 2)) < 0) {
+        return -1;
+    }
+    double start = bench_now();
+    int rc = cairn_capture(b->c, &b->state.trainer, &r);
+    b->figures.seconds[BENCH_CAPTURE_2][b->round] = bench_now() - start;
+    (void)cairn_record_free(r);
+    rc = bench_library(b, rc);
+    return rc < 0 ? rc : bench_library(b, cairn_set_threads(b->c, 1));
 }
 
 static int step_load(struct bench *b)
@@ -168,6 +190,8 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "raw write", step_raw_write },
         { "memcpy", step_memcpy },
         { "save", step_save },
+        { "memcpy, 2 threads", step_memcpy_2 },
+        { "capture, 2 threads", step_capture_2 },
         { "raw read", step_raw_read },
         { "load", step_load },
         { "small tensors", step_small },
@@ -178,6 +202,8 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "save", step_save },
         { "memcpy", step_memcpy },
         { "raw write", step_raw_write },
+        { "capture, 2 threads", step_capture_2 },
+        { "memcpy, 2 threads", step_memcpy_2 },
         { "load", step_load },
         { "raw read", step_raw_read },
         { "small tensors", step_small },

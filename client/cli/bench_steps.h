@@ -40,7 +40,7 @@ struct bench_step {
     const char *name;
     int (*take)(struct bench *b); /* 0 or -1 */
 };
-enum { BENCH_STEPS = 8 };
+enum { BENCH_STEPS = 10 };
 extern const struct bench_step bench_steps[2][BENCH_STEPS];
 
 #endif
