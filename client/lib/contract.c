@@ -75,7 +75,8 @@ static int contract_walk(struct cairn *c, const struct cairn_trainer *t, struct 
         if (rc == 1 && !dtype_param_ok(p.dtype)) {
             rc = err_set(&c->err,
                          -CAIRN_EINVAL,
-                         "parameter %llu is of %s, which is no floating dtype",
+                         "parameter %llu is of %s, which is no dtype of a parameter "
+                         "(" DTYPE_PARAM_NAMES ")",
                          (unsigned long long)p.id,
                          dtype_name(p.dtype));
         } else if (rc == 1) {
@@ -152,18 +153,20 @@ static int contract_read_param(struct contract *k, const struct entry *e, struct
         memcpy(&p.dtype, at, sizeof p.dtype);
         memcpy(&p.rank, at + sizeof p.dtype, sizeof p.rank);
     }
-    if (!dtype_param_ok(p.dtype)) {
-        return err_set(err,
-                       -CAIRN_ECORRUPT,
-                       "contract: parameter %llu: %u is no floating dtype",
-                       (unsigned long long)e->id,
-                       p.dtype);
-    }
-    if (p.rank > LIMIT_RANK || e->value.bytes != CONTRACT_FIXED_BYTES + p.rank * sizeof *shape) {
+    if (e->kind != ENTRY_BYTES || p.rank > LIMIT_RANK ||
+        e->value.bytes != CONTRACT_FIXED_BYTES + p.rank * sizeof *shape) {
         return err_set(err,
                        -CAIRN_ECORRUPT,
                        "contract: what it says of parameter %llu cannot be read",
                        (unsigned long long)e->id);
+    }
+    if (!dtype_param_ok(p.dtype)) {
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "contract: parameter %llu: %s (code %u) is no dtype of a parameter",
+                       (unsigned long long)e->id,
+                       dtype_name(p.dtype),
+                       p.dtype);
     }
     memcpy(shape, at + CONTRACT_FIXED_BYTES, p.rank * sizeof *shape);
     p.shape = shape;
@@ -266,7 +269,10 @@ static const char *contract_gradient_wrong(const struct contract *k, const struc
         return contract_find(k, g->id, false) != NULL ? "is that of a frozen parameter"
                                                       : "is not that of a parameter of the model";
     }
-    if (dtype_is_quantized(g->dtype) || dtype_is_quantized(p->dtype)) {
+    if (dtype_is_quantized(p->dtype)) {
+        return "belongs to a quantized parameter";
+    }
+    if (dtype_is_quantized(g->dtype)) {
         return "is quantized";
     }
     if (!dtype_is_floating(g->dtype)) {

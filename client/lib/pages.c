@@ -26,9 +26,7 @@ void *pages_reserve(uint64_t bytes)
     if (before > 0) {
         (void)munmap(at, before);
     }
-    if (before < PAGES_HUGE_BYTES) {
-        (void)munmap(at + before + bytes, PAGES_HUGE_BYTES - before);
-    }
+    (void)munmap(at + before + bytes, PAGES_HUGE_BYTES - before);
     return at + before;
 }
 

@@ -26,9 +26,18 @@ static int verify_found(void *arg, const struct cairn_finding *f)
 int restore_verify(struct cairn *c, const struct cairn_record *r)
 {
     struct verify_first first = { .count = 0 };
+    struct cairn_verified verified = { 0 };
+    unsigned long long seq = r->boundary.seq;
     char selector[32];
-    (void)snprintf(selector, sizeof selector, "seq:%llu", (unsigned long long)r->boundary.seq);
-    int rc = cairn_verify(c, selector, verify_found, &first, NULL);
+    (void)snprintf(selector, sizeof selector, "seq:%llu", seq);
+    int rc = cairn_verify(c, selector, verify_found, &first, &verified);
+    if (rc == -CAIRN_ENOENT) {
+        return err_set(&c->err,
+                       -CAIRN_EPRUNED,
+                       "run '%s' seq %llu was removed before it was restored",
+                       c->run,
+                       seq);
+    }
     if (rc != -CAIRN_ECORRUPT || first.count == 0) {
         return rc < 0 ? err_wrap(&c->err, rc, "verify first") : 0;
     }
@@ -38,6 +47,6 @@ int restore_verify(struct cairn *c, const struct cairn_record *r)
                     "run '%s' seq %llu: nothing was restored: %llu findings (`cairn verify` lists "
                     "them), the first",
                     c->run,
-                    (unsigned long long)r->boundary.seq,
-                    (unsigned long long)first.count);
+                    seq,
+                    (unsigned long long)verified.finding_count);
 }

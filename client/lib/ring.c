@@ -89,7 +89,9 @@ int ring_open(struct cairn *c, uint32_t chunk_count)
     }
     uint32_t arena = c->ring.arena;
     ring_dropped(&c->ring);
-    c->ring.refused = c->connection;
+    if (rc != -CAIRN_EBUSY) { /* which may be otherwise next time */
+        c->ring.refused = c->connection;
+    }
     rc = arena == 0 ? 0 : cl_arena_say(c, WIRE_ARENA_CLOSE, arena);
     if (c->fd < 0) {
         return rc;

@@ -39,10 +39,10 @@ static const struct conf_option conf_options[] = {
     { "pool-bytes", CONF_SIZE, CONF_AT(pool_bytes), 128 * CONF_MIB, 32 * CONF_MIB, CONF_TIB, "SIZE",
       "Memory for payload that comes in; a quarter of it for one user at most" },
     { "read-pool-bytes", CONF_SIZE, CONF_AT(read_pool_bytes), 64 * CONF_MIB, 32 * CONF_MIB, CONF_TIB, "SIZE",
-      "Memory for payload that goes out; half of it for one user at most" },
+      "Memory for payload that goes out on the socket; half of it for one user at most" },
     { "arena-bytes", CONF_SIZE, CONF_AT(arena_bytes), 64 * CONF_GIB, 0, 1024 * CONF_TIB, "SIZE",
       "Memory shared with trainers, which pay for it; three quarters of it for one user at most; 0: none, "
-      "payload comes on the socket" },
+      "payload comes and goes on the socket" },
     { "metadata-bytes", CONF_SIZE, CONF_AT(metadata_bytes), 512 * CONF_MIB, 4 * CONF_MIB, CONF_TIB, "SIZE",
       "Memory for metadata of saves under way; half of it for one user at most" },
     { "open-runs", CONF_COUNT, CONF_AT(open_runs), 64, 1, 4096, "N", "Runs held open at a time" },

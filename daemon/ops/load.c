@@ -76,7 +76,7 @@ void load_stop(struct load *l, const struct err *err)
 
 /* ---- the frames ---- */
 
-/* The pinned boundary, idle; else the request is refused. */
+/* The pinned boundary; without one the request is refused. */
 static struct load *load_of(struct session *s, const struct frame_in *in, const char *what)
 {
     struct err err = { 0 };
@@ -172,8 +172,9 @@ void op_release(struct session *s, const struct frame_in *in)
     if (l == NULL || !l->streaming || l->request != in->frame->request) {
         return; /* crossed the end of the stream */
     }
+    /* What is not sent cannot be released: into a ring, not even once too often. */
     uint32_t most = l->ring == NULL ? LIMIT_WINDOW_CHUNKS : l->ring_slots;
-    if (more > most || l->credits + more > most) {
+    if (more > most || l->credits + l->reading + more > most) {
         (void)err_set(&err, -CAIRN_EPROTO, "RELEASE makes more than %" PRIu32 " credits", most);
         session_fail(s, in->frame->request, &err);
         return;
@@ -184,6 +185,12 @@ void op_release(struct session *s, const struct frame_in *in)
 
 void op_close(struct session *s, const struct frame_in *in)
 {
+    struct err err = { 0 };
+    if (s->load != NULL && s->load->streaming) {
+        (void)err_set(&err, -CAIRN_EPROTO, "CLOSE while a load is under way: ABORT first");
+        session_fail(s, in->frame->request, &err);
+        return;
+    }
     if (s->load != NULL) {
         load_release(s->load);
     }

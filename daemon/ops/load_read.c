@@ -1,6 +1,7 @@
 /* load_read.c: the stream of chunks of a pinned boundary.
  *
- * Reads run ahead on the read pool, at most as many as the client has given credits for. They go
+ * Reads run ahead on the read pool, at most as many as the client has given credits for, and a few
+ * at a time: the pool serves everybody in the order of asking. They go
  * into a ring that the client has mapped, in turn, and FILLED says that one is there; or, without a
  * ring, into buffers, as many as the connection may hold, and out as DATA. Both in order; the
  * client verifies what it gets. A stream ends when its last read has: from then on the ring is the
@@ -8,6 +9,9 @@
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
+
+/* As many as the pool has threads: more would only keep others waiting. */
+enum { LOAD_READING = 2 };
 
 struct read_slot {
     struct job job;
@@ -45,6 +49,7 @@ static void load_send(struct load *l, struct read_slot *slot)
 static void load_send_head(struct load *l)
 {
     struct read_slot *slot = l->reading_head;
+    l->reading--;
     l->reading_head = slot->next;
     if (l->reading_head == NULL) {
         l->reading_tail = &l->reading_head;
@@ -107,6 +112,7 @@ static bool load_start_read(struct load *l)
     *l->reading_tail = slot;
     l->reading_tail = &slot->next;
     l->credits--;
+    l->reading++;
     pool_submit(l->ops->reads, &slot->job);
     return true;
 }
@@ -121,7 +127,7 @@ static void load_end(struct load *l)
 {
     union wire_msg msg = { .loaded = { .chunk_count = l->sent, .aborted = l->aborted } };
     load_give_ring(l);
-    if (l->err.code != 0) {
+    if (l->err.code != 0 && !l->aborted) { /* ABORT is answered in either case */
         load_stop(l, &l->err);
         return;
     }
@@ -132,7 +138,7 @@ static void load_end(struct load *l)
 void load_pump(struct load *l)
 {
     while (l->streaming && !l->aborted && l->err.code == 0 && l->credits > 0 && l->next < l->end &&
-           load_start_read(l)) {
+           l->reading < LOAD_READING && load_start_read(l)) {
     }
     bool over = l->aborted || l->err.code != 0 || l->next == l->end;
     if (l->streaming && l->reading_head == NULL && over) {

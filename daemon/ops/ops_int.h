@@ -262,7 +262,8 @@ struct load {
     struct lent *ring; /* chunks are read into it; NULL: into buffers, and go as DATA */
     uint32_t ring_slots;
     uint32_t first, next, end, credits, sent; /* chunks: to read next, behind the last; sent */
-    struct read_slot *reading_head, **reading_tail; /* reads under way, in order */
+    uint32_t reading;                         /* reads under way, ... */
+    struct read_slot *reading_head, **reading_tail; /* ... in order */
     unsigned users;                                 /* queries that look into it on their threads */
     struct job job;                                 /* close */
     struct err err;                                 /* why its stream ends; code 0: it goes on */
@@ -273,7 +274,7 @@ void load_unuse(struct load *l);
 void load_maybe_close(struct load *l); /* free it, if nobody has it and no read is under way */
 void load_give_ring(struct load *l);   /* its reads have ended */
 void load_pump(struct load *l);        /* read, send, end: whatever can go on */
-/* End the stream with ERROR at once, although reads may be under way: the connection ends too. */
+/* End the stream with ERROR. Reads may be under way only if the connection ends, too. */
 void load_stop(struct load *l, const struct err *err);
 
 /* ---- queries (query.c) ---- */

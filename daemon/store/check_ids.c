@@ -42,7 +42,9 @@ static int check_gradient(struct check_members *m, const struct entry *e, struct
     if (!dtype_is_floating(e->dtype)) {
         (void)err_set(err,
                       -CAIRN_EINVAL,
-                      "the pending gradient of parameter %" PRIu64 " is %s, no floating dtype",
+                      "the pending gradient '%.*s' (id %" PRIu64 ") is %s, no floating dtype",
+                      (int)e->path.bytes,
+                      (const char *)e->path.data,
                       e->id,
                       dtype_name(e->dtype));
         return err_at(err, COMPONENT_GRADIENTS, e->path.data, e->path.bytes);

@@ -34,6 +34,7 @@ const char *dtype_name(uint32_t code);         /* "?" when unknown */
 bool dtype_is_quantized(uint32_t code);        /* of any sort; false when unknown */
 bool dtype_is_floating(uint32_t code);         /* not quantized; false when unknown */
 /* What a parameter of a dtype record or a contract may be: F64, F32, FLEX32, F16, BF16, QFLOAT. */
+#define DTYPE_PARAM_NAMES "F64, F32, FLEX32, F16, BF16, QFLOAT"
 bool dtype_param_ok(uint64_t code);
 /* In what a weighted window may sum: F32, F64. */
 bool dtype_window_ok(uint64_t code);

@@ -57,9 +57,10 @@ static int rules_dtypes(const struct entry *e, struct err *err)
     if (!dtype_param_ok(code)) {
         return err_set(err,
                        -CAIRN_EDTYPES,
-                       "parameter %llu: %llu is no floating dtype (F64, F32, FLEX32, F16, BF16, "
-                       "QFLOAT)",
+                       "parameter %llu: %s (code %llu) is no dtype of a parameter "
+                       "(" DTYPE_PARAM_NAMES ")",
                        (unsigned long long)e->id,
+                       dtype_name(code > UINT32_MAX ? 0 : (uint32_t)code),
                        (unsigned long long)code);
     }
     return 0;
@@ -122,9 +123,10 @@ static int rules_contract(const struct entry *e, struct err *err)
     if (!dtype_param_ok(dtype)) {
         return err_set(err,
                        -CAIRN_EINVAL,
-                       "parameter %llu of a contract: %u is no floating dtype (F64, F32, FLEX32, "
-                       "F16, BF16, QFLOAT)",
+                       "parameter %llu of a contract: %s (code %u) is no dtype of a parameter "
+                       "(" DTYPE_PARAM_NAMES ")",
                        (unsigned long long)e->id,
+                       dtype_name(dtype),
                        dtype);
     }
     return 0;

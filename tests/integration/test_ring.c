@@ -2,6 +2,8 @@
  * client that uses it wrongly is told. */
 #include <fcntl.h>
 #include <glob.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +14,12 @@
 #include "record/digest.h"
 #include "site.h"
 #include "support/case.h"
+#include "support/hold.h"
 #include "support/peer.h"
 
 /* Chunks of the large tensor: more than the library's ring has slots. */
 enum { CHUNKS = 11, SLOTS = 2, WAIT_MS = 20000 }; /* slots: of rings by hand */
+#define HUGE_PAGE ((uint64_t)2 << 20)
 #define SLOT ((uint64_t)LIMIT_CHUNK_BYTES)
 #define LARGE_BYTES (CHUNKS * SLOT - 1000)
 
@@ -273,12 +277,12 @@ CASE(ring, what_cannot_be_loaded_into_is_refused, .timeout = 60)
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "arena 77: none of this connection's");
     hand_open(&h, SLOTS * SLOT, true);
-    memset(h.base, 1, SLOTS * SLOT - 4096);
+    memset(h.base, 1, SLOTS * SLOT - HUGE_PAGE); /* a page that has a byte may be all there */
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "ARENA_MAPPED has not come yet");
     hand_mapped(&h);
     hand_load(&h, SLOTS);
-    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "has a hole at 16773120");
+    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "has a hole at 14680064");
     hand_load(&h, SLOTS + 1);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "are not in the arena");
     (void)munmap(h.base, h.bytes);
@@ -375,3 +379,100 @@ CASE(ring, more_credits_than_slots_are_a_broken_protocol, .timeout = 60)
     hand_down(&h);
     site_down(&s);
 }
+
+CASE(ring, a_load_under_way_is_not_closed, .timeout = 60)
+{
+    struct site s;
+    struct hand h;
+    struct frame f;
+    union wire_msg msg = { .loaded = { 0 } };
+    one_saved(&s);
+    hand_up(&h, &s);
+    hand_open(&h, SLOTS * SLOT, true);
+    memset(h.base, 1, SLOTS * SLOT);
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    hand_ask(&h, WIRE_CLOSE, msg);
+    do {
+        cr_assert(peer_recv(&h.p, WAIT_MS, &f, &msg));
+    } while (f.type == WIRE_FILLED);
+    cr_assert_eq(f.type, WIRE_ERROR);
+    cr_assert_eq(msg.error.code, CAIRN_EPROTO);
+    cr_assert(peer_closed(&h.p, WAIT_MS));
+    hand_down(&h);
+    site_down(&s);
+}
+
+#ifdef CAIRN_FAILPOINTS
+/* The daemon stands in a read of a chunk, dies there, and starts again. */
+struct murder {
+    struct site *s;
+    struct hold hold;
+    bool held;
+    sem_t over;
+};
+
+/* The new daemon ends with the thread that has started it: so that waits. */
+static void *murder_daemon(void *arg)
+{
+    struct murder *m = arg;
+    m->held = hold_wait(&m->hold, WAIT_MS);
+    daemon_kill(&m->s->d);
+    daemon_start(&m->s->d, NULL);
+    while (sem_wait(&m->over) < 0) {
+    }
+    return NULL;
+}
+
+CASE(ring, a_daemon_that_dies_in_a_read_is_no_end_of_a_restore, .timeout = 60)
+{
+    struct site s;
+    struct murder m = { .s = &s };
+    struct job other;
+    char armed[320];
+    pthread_t murderer;
+    one_saved(&s);
+    cr_assert_eq(daemon_stop(&s.d), 0);
+    hold_init(&m.hold, s.dir, "read");
+    (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=load_read:hold=%s:7", m.hold.path);
+    daemon_start(&s.d, (const char *const[]){ armed, NULL });
+    cr_assert_eq(sem_init(&m.over, 0, 0), 0);
+    cr_assert_eq(pthread_create(&murderer, NULL, murder_daemon, &m), 0);
+    struct cairn_record *r = restored(&s, &other);
+    cr_assert(m.held, "the daemon was never in its seventh read");
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    hold_fini(&m.hold);
+    site_down(&s);
+    cr_assert_eq(sem_post(&m.over), 0);
+    cr_assert_eq(pthread_join(murderer, NULL), 0);
+    (void)sem_destroy(&m.over);
+}
+
+/* One read stands, and nothing is filled yet: there is nothing to release. */
+CASE(ring, a_slot_that_is_not_filled_cannot_be_released, .timeout = 60)
+{
+    struct site s;
+    struct hand h;
+    struct hold hold;
+    char armed[320];
+    one_saved(&s);
+    cr_assert_eq(daemon_stop(&s.d), 0);
+    hold_init(&hold, s.dir, "read");
+    (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=load_read:hold=%s", hold.path);
+    daemon_start(&s.d, (const char *const[]){ armed, NULL });
+    hand_up(&h, &s);
+    hand_open(&h, SLOTS * SLOT, true);
+    memset(h.base, 1, SLOTS * SLOT);
+    hand_mapped(&h);
+    hand_load(&h, SLOTS);
+    cr_assert(hold_wait(&hold, WAIT_MS));
+    hand_ask(&h, WIRE_RELEASE, (union wire_msg){ .release = { 1 } });
+    peer_expect_error(&h.p, 1, CAIRN_EPROTO, "RELEASE makes more than 2 credits");
+    hold_release(&hold);
+    cr_assert(peer_closed(&h.p, WAIT_MS));
+    hand_down(&h);
+    hold_fini(&hold);
+    site_down(&s);
+}
+#endif

@@ -337,7 +337,8 @@ static void tail_put_back(struct tail *t)
 
 /* The load of chunks 2 and 3 stands in both reads; then the first of them fails. The stream ends
  * when the other has ended too, and not before: it may be reading into memory of the client. */
-static void failed_stream(struct peer_client *p, struct hold *first, struct hold *second)
+static void
+failed_stream(struct peer_client *p, struct hold *first, struct hold *second, bool aborts)
 {
     union wire_msg msg = { .release = { 1 } };
     struct tail tail;
@@ -351,13 +352,18 @@ static void failed_stream(struct peer_client *p, struct hold *first, struct hold
         cr_assert(peer_send(p, WIRE_PING, 3 + i, &msg, (struct slice){ 0 }));
         peer_expect(p, WIRE_DONE, 3 + i, &msg); /* and no ERROR before it */
     }
+    if (aborts) {
+        cr_assert(peer_send(p, WIRE_ABORT, 1, &msg, (struct slice){ 0 }));
+        peer_ping(p);
+    }
     hold_release(second);
-    peer_expect(p, WIRE_ERROR, 1, &msg);
+    peer_expect(p, aborts ? WIRE_LOADED : WIRE_ERROR, 1, &msg);
+    cr_assert(!aborts || msg.loaded.aborted);
     tail_put_back(&tail);
     send_load(p, 2, (struct wire_load){ 0, CHUNKS, CHUNKS, 0 });
 }
 
-CASE(slow_reader, a_failed_stream_ends_when_its_reads_have, .timeout = 120)
+static void failed_stream_ends(bool aborts)
 {
     struct hold first;
     struct hold second;
@@ -376,7 +382,7 @@ CASE(slow_reader, a_failed_stream_ends_when_its_reads_have, .timeout = 120)
                    second.path);
     begin(NULL, (const char *const[]){ armed, NULL });
     pin(&p);
-    failed_stream(&p, &first, &second);
+    failed_stream(&p, &first, &second, aborts);
     for (uint32_t i = 0; i < CHUNKS; i++) {
         peer_expect(&p, WIRE_DATA, 2, &msg);
         cr_assert_eq(msg.data.chunk, i, "chunk %u instead of %u", msg.data.chunk, i);
@@ -388,5 +394,15 @@ CASE(slow_reader, a_failed_stream_ends_when_its_reads_have, .timeout = 120)
     hold_fini(&second);
     tmp_remove(holds);
     daemon_end(&d);
+}
+
+CASE(slow_reader, a_failed_stream_ends_when_its_reads_have, .timeout = 120)
+{
+    failed_stream_ends(false);
+}
+
+CASE(slow_reader, a_failed_stream_that_is_aborted_ends_with_loaded, .timeout = 120)
+{
+    failed_stream_ends(true);
 }
 #endif

@@ -177,7 +177,7 @@ CASE(manifest, F13_E30_with_a_dtype_that_is_not_known)
                  -CAIRN_EPROTO,
                  "gradients, page 0: ",
                  "entries[1]: storage_dtype: a value that is not defined: 77");
-    refused_with(DTYPE_UNKNOWN, -CAIRN_ECORRUPT, "dtypes", "77 is no floating dtype");
+    refused_with(DTYPE_UNKNOWN, -CAIRN_ECORRUPT, "dtypes", "(code 77) is no dtype of a parameter");
 }
 
 CASE(manifest, F13_E30_with_an_entry_of_a_kind_that_is_not_known)

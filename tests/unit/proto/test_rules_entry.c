@@ -264,7 +264,7 @@ CASE(rules_entry, D1_dtype_record)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         e = sample_scalar("frozen", &bad[i]);
         e.flags = ENTRY_HAS_ID;
-        entry_refused(COMPONENT_DTYPES, &e, -CAIRN_EDTYPES, "no floating dtype");
+        entry_refused(COMPONENT_DTYPES, &e, -CAIRN_EDTYPES, "no dtype of a parameter");
     }
     code = CAIRN_QFLOAT;
     e = sample_scalar("frozen", &code);
@@ -307,7 +307,7 @@ CASE(rules_entry, F13_contract)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         words[0] = bad[i];
         sample_redigest(&e);
-        entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "no floating dtype");
+        entry_refused(COMPONENT_CONTRACT, &e, -CAIRN_EINVAL, "no dtype of a parameter");
     }
     words[0] = CAIRN_QFLOAT;
     static const uint32_t ranks[] = { 0, 2, 257, UINT32_C(1) << 24 | 1, UINT32_MAX };

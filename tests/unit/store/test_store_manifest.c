@@ -167,7 +167,7 @@ CASE(manifest, W10_E15_refuses_gradients_that_are_not_floating)
         gradient.dtype = others[i / 2];
         check_init(&c, &b);
         cr_assert_eq(check_entries(&c, &page, &err), -CAIRN_EINVAL, "%zu", i);
-        cr_assert_not_null(strstr(err.msg, "parameter 5 is"), "%s", err.msg);
+        cr_assert_not_null(strstr(err.msg, "gradient 'g' (id 5) is"), "%s", err.msg);
         cr_assert_str_eq(err.path, "g");
         check_fini(&c);
     }
