@@ -290,6 +290,12 @@ CAIRN_API int cairn_save(struct cairn *c,
  * which is before it is durable. A save that was started before is waited for first. *r is taken.
  * Wait with cairn_save_wait; a failure that nobody waited for is returned by the next call on the
  * handle, once, but never inside a restore.
+ * A trainer that is preempted (SIGTERM, soon SIGKILL) captures at its next safe point, calls this,
+ * and may end as soon as it has returned 0, by exit as well as by SIGKILL: the daemon checks and
+ * commits what it holds without it, also when it is asked to stop itself; what it finds wrong, or
+ * has no space for, is told to nobody but its log then. A load by the trainer's successor waits for
+ * it. An arena (cairn_warm, or a save before on this connection) makes the call short: no payload
+ * is sent.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
  * Blocks: for the upload, and until the save before is durable. */
 CAIRN_API int cairn_save_start(struct cairn *c,
