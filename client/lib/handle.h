@@ -9,6 +9,7 @@
 
 #include "internal/err.h"
 #include "internal/slice.h"
+#include "lib/progress.h"
 #include "lib/region.h"
 #include "lib/ring.h"
 #include "lib/stream.h"
@@ -62,6 +63,7 @@ struct cairn {
     struct found found;
     struct cairn_record *records;
     struct cairn_pending *pendings;
+    struct progress progress; /* of the newest save; any thread may read it */
     struct region_cache regions;
     struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */
     uint64_t arena_refused;              /* the connection on which the daemon lends none */
