@@ -14,8 +14,11 @@ static const char status_doc[] =
     "   \"data_dir\": TEXT, \"io_mode\": \"direct\"|\"buffered\", \"io_why\": TEXT, \"runs\": N,\n"
     "   \"open_runs\": N, \"connections\": N, \"uploads\": N, \"pool_bytes\": N,\n"
     "   \"pool_used_bytes\": N, \"disk_free_bytes\": N, \"disk_total_bytes\": N,\n"
-    "   \"committed\": N, \"failed\": N}\n"
-    "committed and failed count boundaries since the daemon started.";
+    "   \"committed\": N, \"failed\": N, \"arena_bytes\": N, \"arena_share_bytes\": N,\n"
+    "   \"arena_lent_bytes\": N, \"arena_own_bytes\": N, \"arenas\": N, \"rings\": N}\n"
+    "committed and failed count boundaries since the daemon started. arena_bytes may be lent to "
+    "trainers (0: none is), arena_share_bytes of it to you; arena_lent_bytes are lent now, "
+    "arena_own_bytes of them to you, in so many arenas, rings (for loads) among them.";
 
 static error_t status_parse(int key, char *arg, struct argp_state *state)
 {
@@ -53,6 +56,12 @@ static void status_json(const struct cairn_status *s)
     json_set(o, "disk_total_bytes", json_u64(s->disk_total_bytes));
     json_set(o, "committed", json_u64(s->committed_count));
     json_set(o, "failed", json_u64(s->failed_count));
+    json_set(o, "arena_bytes", json_u64(s->arena_bytes));
+    json_set(o, "arena_share_bytes", json_u64(s->arena_share_bytes));
+    json_set(o, "arena_lent_bytes", json_u64(s->arena_lent_bytes));
+    json_set(o, "arena_own_bytes", json_u64(s->arena_own_bytes));
+    json_set(o, "arenas", json_u64(s->arena_count));
+    json_set(o, "rings", json_u64(s->ring_count));
     json_out(o);
 }
 
@@ -68,6 +77,24 @@ static void status_text_attention(const struct cairn_status *s)
         out_text(stdout, s->attention[i]);
         (void)putchar('\n');
     }
+}
+
+static void status_text_arenas(const struct cairn_status *s)
+{
+    struct out_buf a;
+    struct out_buf b;
+    if (s->arena_bytes == 0) {
+        (void)puts("arenas       none are lent (--arena-bytes is 0)");
+        return;
+    }
+    (void)printf("arenas       %s of %s lent in %" PRIu64 ", %" PRIu64 " of them for loads; ",
+                 out_size(&a, s->arena_lent_bytes),
+                 out_size(&b, s->arena_bytes),
+                 s->arena_count,
+                 s->ring_count);
+    (void)printf("to you %s, at most %s\n",
+                 out_size(&a, s->arena_own_bytes),
+                 out_size(&b, s->arena_share_bytes));
 }
 
 static void status_text(const struct cairn_status *s)
@@ -95,6 +122,7 @@ static void status_text(const struct cairn_status *s)
     (void)printf("buffers      %s of %s in use\n",
                  out_size(&a, s->pool_used_bytes),
                  out_size(&b, s->pool_bytes));
+    status_text_arenas(s);
     (void)printf("boundaries   %" PRIu64 " committed, %" PRIu64 " failed since it started\n",
                  s->committed_count,
                  s->failed_count);

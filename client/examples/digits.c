@@ -8,6 +8,9 @@
  *      because a disk was sick would be the worst answer.
  *   3. While it trains it captures and saves, also between two updates: the window of accumulated
  *      gradients is part of the state, and so are the random numbers and the place in the data.
+ *   4. When it is preempted (SIGTERM, and SIGKILL some seconds later) it stops after the microbatch
+ *      that it is in, captures, starts a save, and ends as soon as that is sealed: the daemon then
+ *      holds the whole record and commits it, whether or not there still is a trainer.
  *
  * What is saved is the state after a microbatch, all counters moved on: nothing runs twice. */
 #include <inttypes.h>
@@ -18,14 +21,18 @@
 #include "digits/describe.h"
 #include "digits/events.h"
 #include "digits/options.h"
+#include "digits/stop.h"
 
 struct digits {
     struct options options;
     struct data data;
     struct job job;
     struct description description;
-    struct cairn *run; /* NULL with --no-save */
-    bool touched;      /* a restore has begun: no fresh job any more */
+    struct cairn *run;             /* NULL with --no-save */
+    struct cairn_pending *leaving; /* the save that was sealed when the trainer was to stop */
+    uint64_t saved;                /* microbatches that the newest boundary has */
+    bool touched;                  /* a restore has begun: no fresh job any more */
+    bool training;                 /* there may be something to lose */
     int events;
 };
 
@@ -55,7 +62,8 @@ static bool digits_again(const struct digits *d, int rc, double since)
     bool passing = rc == -CAIRN_ECONN || rc == -CAIRN_ETIMEDOUT || rc == -CAIRN_EBUSY ||
                    rc == -CAIRN_EIO || rc == -CAIRN_ENOSPC || rc == -CAIRN_EUNKNOWN;
     double patience = d->options.keep_going ? (double)d->options.timeout_s : 1.0;
-    if (!passing || digits_seconds() - since > patience) {
+    bool leave = stop_asked() && !d->training;
+    if (!passing || leave || digits_seconds() - since > patience) {
         return false;
     }
     (void)nanosleep(&pause, NULL);
@@ -95,6 +103,7 @@ static int digits_restore(struct digits *d)
         rc = cairn_record_info(record, &boundary);
     }
     if (rc == 0) {
+        d->saved = d->job.microbatches;
         (void)printf("resumed after microbatch %" PRIu64 "\n", d->job.microbatches);
         events_boundary(d->events, "resumed", boundary.seq, boundary.step, d->job.microbatches);
     }
@@ -112,13 +121,24 @@ static int digits_resume(struct digits *d)
     return rc < 0 ? digits_failed(d, "resume", rc) : 0;
 }
 
-/* Capture is a copy in memory; save returns when it is safe on the daemon's disk. A save that
- * fails leaves the record to be saved again: under the same save id, so never twice. */
+/* cairn_save returns when the record is safe on the daemon's disk. For that a trainer that is to
+ * stop has no time: cairn_save_start returns when the daemon has all of it. */
+static int digits_send(struct digits *d,
+                       struct cairn_record **record,
+                       const struct cairn_save_args *args,
+                       struct cairn_boundary *ret)
+{
+    return stop_asked() ? cairn_save_start(d->run, record, args, &d->leaving)
+                        : cairn_save(d->run, record, args, ret);
+}
+
+/* Capture is a copy in memory. A save that fails leaves the record to be saved again: under the
+ * same save id, so never twice. */
 static int digits_save(struct digits *d)
 {
     char label[32];
     struct cairn_record *record = NULL;
-    struct cairn_boundary saved;
+    struct cairn_boundary saved = { .step = d->job.updates };
     struct cairn_save_args args = { .step = d->job.updates,
                                     .labels = (const char *const[]){ label, NULL } };
     (void)snprintf(label, sizeof label, "loss=%.6f", d->job.loss);
@@ -128,14 +148,19 @@ static int digits_save(struct digits *d)
         return digits_failed(d, "capture", rc);
     }
     double since = digits_seconds();
-    while ((rc = cairn_save(d->run, &record, &args, &saved)) < 0) {
+    while ((rc = digits_send(d, &record, &args, &saved)) < 0) {
         (void)digits_failed(d, "save", rc);
         if (!digits_again(d, rc, since)) {
             cairn_record_free(record);
             return rc;
         }
     }
-    events_boundary(d->events, "saved", saved.seq, saved.step, d->job.microbatches);
+    d->saved = d->job.microbatches;
+    events_boundary(d->events,
+                    d->leaving != NULL ? "sealed" : "saved",
+                    saved.seq,
+                    saved.step,
+                    d->job.microbatches);
     return 0;
 }
 
@@ -146,11 +171,13 @@ static bool digits_save_due(const struct digits *d, bool finished)
     return d->run != NULL && (finished || d->job.microbatches % d->options.save_every == 0);
 }
 
+/* The safe point is between two microbatches: there the job is a whole, and nothing runs twice. */
 static int digits_train(struct digits *d)
 {
     uint64_t report_every = d->options.updates / 10 + 1;
     int rc = 0;
-    while (rc == 0 && d->job.updates < d->options.updates) {
+    d->training = true;
+    while (rc == 0 && d->job.updates < d->options.updates && !stop_asked()) {
         uint64_t before = d->job.updates;
         job_microbatch(&d->job);
         if (d->job.updates != before && d->job.updates % report_every == 0) {
@@ -163,12 +190,20 @@ static int digits_train(struct digits *d)
             rc = digits_save(d);
         }
     }
+    if (rc == 0 && d->run != NULL && d->saved != d->job.microbatches) {
+        rc = digits_save(d); /* it was to stop, and not just behind a save */
+    }
     return rc;
 }
 
 static void digits_report(struct digits *d)
 {
     char digest[33];
+    if (d->job.updates < d->options.updates) {
+        (void)printf("stopped after microbatch %" PRIu64 ": run it again\n", d->job.microbatches);
+        events_text(d->events, "stopped", "");
+        return;
+    }
     job_digest(&d->job, digest);
     (void)printf("accuracy on the held-out fifth: %.1f %%, state of %zu bytes\n",
                  100 * job_accuracy(&d->job),
@@ -189,6 +224,7 @@ static int digits_run(struct digits *d)
     describe(&d->description, &d->job);
     int rc = 0;
     if (!d->options.no_save) {
+        stop_on_sigterm();
         rc = digits_open(d);
         rc = rc == 0 ? digits_resume(d) : rc;
     }
@@ -209,7 +245,10 @@ int main(int argc, char **argv)
     int rc = data_load(&d.data, d.options.data);
     if (rc == 0) {
         rc = digits_run(&d);
-        d.run = cairn_close(d.run);
+        d.run = cairn_close(d.run); /* what was sealed goes on in the daemon */
+        if (d.leaving != NULL) {
+            (void)cairn_save_wait(&d.leaving, 0, NULL, NULL); /* memory of ours alone */
+        }
         job_fini(&d.job);
         data_fini(&d.data);
     }

@@ -282,7 +282,13 @@ int cairn_status(struct cairn *c, struct cairn_status *ret)
                                   .disk_free_bytes = from->disk_free_bytes,
                                   .disk_total_bytes = from->disk_total_bytes,
                                   .committed_count = from->committed_count,
-                                  .failed_count = from->failed_count };
+                                  .failed_count = from->failed_count,
+                                  .arena_bytes = from->arena_bytes,
+                                  .arena_share_bytes = from->arena_share_bytes,
+                                  .arena_lent_bytes = from->arena_lent_bytes,
+                                  .arena_own_bytes = from->arena_own_bytes,
+                                  .arena_count = from->arena_count,
+                                  .ring_count = from->ring_count };
     admin_text(ret->server, sizeof ret->server, from->server);
     admin_text(ret->data_dir, sizeof ret->data_dir, from->data_dir);
     admin_text(ret->io_mode, sizeof ret->io_mode, from->io_mode);

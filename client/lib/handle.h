@@ -9,6 +9,7 @@
 
 #include "internal/err.h"
 #include "internal/slice.h"
+#include "lib/progress.h"
 #include "lib/region.h"
 #include "lib/ring.h"
 #include "lib/stream.h"
@@ -63,6 +64,7 @@ struct cairn {
     struct found found;
     struct cairn_record *records;
     struct cairn_pending *pendings;
+    struct progress progress; /* of the newest save; any thread may read it */
     struct region_cache regions;
     struct crew *crew;                   /* helps captures to copy; NULL: nobody */
     struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */

@@ -47,6 +47,7 @@ static void pending_end(struct cairn_pending *p)
     if (p->c->flight == p) {
         p->c->flight = NULL;
     }
+    progress_stage(&p->c->progress, p->err.code == 0 ? CAIRN_STAGE_COMMITTED : CAIRN_STAGE_FAILED);
     if (!p->starting && p->err.code == 0) {
         p->record = cairn_record_free(p->record);
     }
@@ -80,6 +81,9 @@ void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg)
 
 void pending_lost(struct cairn *c)
 {
+    if (c->flight != NULL) {
+        progress_stage(&c->progress, CAIRN_STAGE_CAPTURED);
+    }
     c->flight = NULL;
 }
 
@@ -188,6 +192,7 @@ static int pending_confirm(struct cairn_pending *p)
         c->flight = NULL;
         return err_set(&c->err, -CAIRN_EPROTO, "the daemon did not keep a save that was sealed");
     }
+    progress_stage(&c->progress, CAIRN_STAGE_SEALED);
     return 0;
 }
 
@@ -212,6 +217,7 @@ static int pending_give_back(struct cairn_pending *p, int rc)
     }
     p->record = NULL;
     pending_free(p);
+    progress_stage(&c->progress, CAIRN_STAGE_FAILED);
     return err_wrap(&c->err, rc, "start a save");
 }
 

@@ -28,7 +28,13 @@ static int save_enter(struct cairn *c,
     if (rc == 0) {
         cl_tend_arenas_anew(c);
     }
-    return rc < 0 ? rc : upload_prepare(c, *r, a, ret_sent);
+    if (rc == 0) {
+        rc = upload_prepare(c, *r, a, ret_sent);
+    }
+    if (rc == 0) {
+        progress_begin(&c->progress, (*ret_sent)->boundary.payload_bytes);
+    }
+    return rc;
 }
 
 int cairn_save(struct cairn *c,

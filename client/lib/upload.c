@@ -169,6 +169,9 @@ static int upload_data(struct cairn *c, const struct upload *u)
         if (rc == 0) {
             rc = cl_send_payload(c, u->request, i, &payload);
         }
+        if (rc == 0) {
+            progress_sent(&c->progress, chunk->chunk.bytes);
+        }
     }
     return rc;
 }
@@ -194,7 +197,11 @@ static int upload_stream(struct cairn *c, const struct upload *u)
     if (rc == 0 && u->arena == 0) {
         rc = upload_data(c, u);
     }
-    return rc < 0 ? rc : upload_seal(c, u);
+    rc = rc < 0 ? rc : upload_seal(c, u);
+    if (rc == 0) {
+        progress_sent_all(&c->progress);
+    }
+    return rc;
 }
 
 /* ---- attempts
@@ -239,8 +246,10 @@ static int upload_begun(struct cairn *c, struct upload *u, const struct wire_beg
 {
     switch (begun->state) {
     case SAVE_RECEIVING:
+        progress_stage(&c->progress, CAIRN_STAGE_SENDING);
         return upload_stream(c, u);
     case SAVE_SEALED:
+        progress_stage(&c->progress, CAIRN_STAGE_SEALED);
         return 0;
     case SAVE_COMMITTED:
         return upload_look_up(c, u, begun->seq);
@@ -270,6 +279,7 @@ int upload_attempt(struct cairn *c, struct upload *u)
 {
     struct cl_answer a;
     u->committed = false;
+    progress_stage(&c->progress, CAIRN_STAGE_CAPTURED);
     int rc = cl_ready(c);
     if (rc < 0) {
         return rc;
@@ -289,6 +299,11 @@ int upload_attempt(struct cairn *c, struct upload *u)
     if (rc == 0 && !u->committed && u->until == UPLOAD_COMMITTED) {
         rc = upload_await_commit(c, u);
     }
+    if (rc < 0) {
+        progress_stage(&c->progress, CAIRN_STAGE_CAPTURED); /* nothing is known of what was sent */
+    } else if (u->committed) {
+        progress_stage(&c->progress, CAIRN_STAGE_COMMITTED);
+    }
     return rc;
 }
 
@@ -298,6 +313,9 @@ int upload_run(struct cairn *c, struct upload *u)
     do {
         rc = upload_attempt(c, u);
     } while (rc < 0 && cl_again(c));
+    if (rc < 0) {
+        progress_stage(&c->progress, CAIRN_STAGE_FAILED);
+    }
     if (rc == -CAIRN_ECONN || rc == -CAIRN_ETIMEDOUT) {
         return err_wrap(&c->err,
                         rc,

@@ -79,45 +79,85 @@ void arena_put_all(struct session *s)
 /* ---- who has how much ---- */
 
 /* One user may have three quarters of it, root all. */
+struct arena_sums arena_sum(const struct session *s)
+{
+    uint64_t most = s->ops->options.arena_bytes;
+    struct arena_sums sums = { .share_bytes = s->peer.uid == 0 ? most : most / 4 * 3 };
+    for (const struct lent *l = s->ops->lents; l != NULL; l = l->next) {
+        sums.all_bytes += arena_bytes(l->arena);
+        sums.uid_bytes += l->uid == s->peer.uid ? arena_bytes(l->arena) : 0;
+        sums.count++;
+        sums.rings += arena_use(l->arena) == ARENA_RING;
+        sums.session_count += l->session == s;
+    }
+    return sums;
+}
+
 static int arena_check_quota(const struct session *s, uint64_t bytes, struct err *err)
 {
     uint64_t most = s->ops->options.arena_bytes;
-    uint64_t share = s->peer.uid == 0 ? most : most / 4 * 3;
-    uint64_t all = 0;
-    uint64_t by_uid = 0;
-    unsigned count = 0;
-    for (const struct lent *l = s->ops->lents; l != NULL; l = l->next) {
-        all += arena_bytes(l->arena);
-        by_uid += l->uid == s->peer.uid ? arena_bytes(l->arena) : 0;
-        count += l->session == s;
-    }
+    struct arena_sums sums = arena_sum(s);
     if (most == 0) {
         return err_set(err, -CAIRN_ENOTSUP, "this daemon lends no arenas (--arena-bytes is 0)");
     }
-    if (count == ARENA_PER_SESSION) {
-        return err_set(err, -CAIRN_ELIMIT, "%d arenas for one connection are enough", count);
+    if (sums.session_count == ARENA_PER_SESSION) {
+        return err_set(
+            err, -CAIRN_ELIMIT, "%d arenas for one connection are enough", ARENA_PER_SESSION);
     }
-    if (bytes > share) {
+    if (bytes > sums.share_bytes) {
         return err_set(err,
                        -CAIRN_ELIMIT,
                        "an arena of %" PRIu64 " bytes: one user may have %" PRIu64
                        " in all (three quarters of --arena-bytes)",
                        bytes,
-                       share);
+                       sums.share_bytes);
     }
-    if (by_uid > share - bytes || all > most - bytes) {
+    if (sums.uid_bytes > sums.share_bytes - bytes || sums.all_bytes > most - bytes) {
         return err_set(err,
                        -CAIRN_EBUSY,
                        "an arena of %" PRIu64 " bytes: uid %" PRIu32 " has %" PRIu64 " of %" PRIu64
                        ", all users have %" PRIu64 " of %" PRIu64 " (--arena-bytes)",
                        bytes,
                        s->peer.uid,
-                       by_uid,
-                       share,
-                       all,
+                       sums.uid_bytes,
+                       sums.share_bytes,
+                       sums.all_bytes,
                        most);
     }
     return 0;
+}
+
+static bool arena_for_saves(const struct session *s)
+{
+    const struct lent *l = s->ops->lents;
+    while (l != NULL && (l->session != s || arena_use(l->arena) != ARENA_SAVE)) {
+        l = l->next;
+    }
+    return l != NULL;
+}
+
+const char *arena_why_not(const struct session *s, bool chunks)
+{
+    if (!chunks) {
+        return "all of it is small";
+    }
+    switch (s->arena_refused) {
+    case 0:
+        break;
+    case -CAIRN_ENOTSUP:
+        return "this daemon lends no arenas";
+    case -CAIRN_EBUSY:
+        return "an arena was refused: what may be lent is used up";
+    case -CAIRN_ELIMIT:
+        return "an arena was refused: over the limit of one user or connection";
+    default:
+        return "an arena could not be made";
+    }
+    if (!s->arena_asked) {
+        return "its connection has asked for no arena yet";
+    }
+    return arena_for_saves(s) ? "it lies in none of the arenas of its connection"
+                              : "its connection has given its arenas back";
 }
 
 /* ---- the frames ---- */
@@ -157,6 +197,10 @@ void op_arena_open(struct session *s, const struct frame_in *in)
         (void)err_set(&err, -CAIRN_ECANCELED, "the daemon is stopping: connect again");
     } else {
         l = arena_lend(s, &in->msg->arena_open, &err);
+    }
+    if (!in->msg->arena_open.ring) {
+        s->arena_asked = true;
+        s->arena_refused = l == NULL ? err.code : 0;
     }
     if (l == NULL) {
         session_refuse(s, in->frame->request, &err);

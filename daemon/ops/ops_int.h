@@ -139,6 +139,16 @@ struct lent {
 struct lent *arena_hold(struct session *s, uint32_t id, enum arena_use use, struct err *err);
 void arena_put(struct lent *lent); /* NULL is allowed */
 void arena_put_all(struct session *s);
+/* What is lent now, and to whom: those that were given back but are still in use count too. */
+struct arena_sums {
+    uint64_t all_bytes, uid_bytes; /* to all; to the session's uid */
+    uint64_t share_bytes;          /* so much that uid may have */
+    unsigned count, rings;         /* to all; of these, for loads */
+    unsigned session_count;
+};
+struct arena_sums arena_sum(const struct session *s);
+/* Why the session's save comes inline, for the log. `chunks`: it has payload at all. */
+const char *arena_why_not(const struct session *s, bool chunks);
 
 /* ---- sessions (session.c) ---- */
 struct session {
@@ -152,6 +162,8 @@ struct session {
     uint32_t ignored_request;
     struct buf_user write_user, read_user;
     uint32_t last_arena;
+    int arena_refused; /* the last ARENA_OPEN was, with this code; 0: it was granted */
+    bool arena_asked;
     struct query *queries; /* under way */
     unsigned busy;         /* those, and what else needs the session */
     struct session *next, **prev;
@@ -200,6 +212,7 @@ struct upload {
     struct st_save *save;
     struct row_save known;
     struct lent *arena;      /* in which its chunks lie; NULL: they come as DATA */
+    const char *inline_why;  /* why they do; static */
     uint64_t *chunk_offsets; /* of each in the arena; NULL without one */
     uint32_t next_chunk, digested_chunks;
     unsigned jobs, writing; /* writing: chunks among them that are not on the disk yet */

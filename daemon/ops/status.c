@@ -86,6 +86,17 @@ static void status_disk(const struct wire_status_info *info, struct status_notes
     }
 }
 
+static void status_arenas(const struct session *s, struct wire_status_info *info)
+{
+    struct arena_sums sums = arena_sum(s);
+    info->arena_bytes = s->ops->options.arena_bytes;
+    info->arena_share_bytes = sums.share_bytes;
+    info->arena_lent_bytes = sums.all_bytes;
+    info->arena_own_bytes = sums.uid_bytes;
+    info->arena_count = sums.count;
+    info->ring_count = sums.rings;
+}
+
 static void status_reply(struct query *q)
 {
     const struct ops *ops = q->session->ops;
@@ -103,6 +114,7 @@ static void status_reply(struct query *q)
     info->pool_used_bytes = buf_pool_used_bytes(ops->write_bufs);
     info->committed_count = ops->committed_count;
     info->failed_count = ops->failed_count;
+    status_arenas(q->session, info);
     status_disk(info, notes);
     info->attention = notes->slice;
     info->attention_count = notes->count;

@@ -231,6 +231,7 @@ static int upload_keep_boundary(struct upload *u, const struct boundary *b)
 static int upload_take_arena(struct upload *u, uint32_t arena, struct err *err)
 {
     if (arena == 0) {
+        u->inline_why = arena_why_not(u->session, u->boundary.chunk_count > 0);
         return 0;
     }
     u->chunk_offsets = calloc(u->boundary.chunk_count + (size_t)1, sizeof *u->chunk_offsets);

@@ -21,7 +21,7 @@ static void upload_commit_done(struct job *job)
     u->ops->committed_count++;
     log_info("committed",
              "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64 " kind=%s bytes=%" PRIu64
-             " entries=%" PRIu64 " path=%s ms=%" PRIu64,
+             " entries=%" PRIu64 " path=%s%s%s%s ms=%" PRIu64,
              u->name.uid,
              u->name.name,
              u->boundary.seq,
@@ -30,6 +30,9 @@ static void upload_commit_done(struct job *job)
              u->boundary.payload_bytes,
              u->boundary.entry_count,
              u->arena != NULL ? "arena" : "inline",
+             u->arena != NULL ? "" : " why=\"",
+             u->arena != NULL ? "" : u->inline_why,
+             u->arena != NULL ? "" : "\"",
              uv_now(u->ops->loop) - u->begin_ms);
     if (u->session != NULL && u->session->conn != NULL) {
         union wire_msg msg = { .committed = { .boundary = u->boundary } };

@@ -27,6 +27,12 @@ struct cairn_status {
     uint64_t connection_count, upload_count;
     uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes;
     uint64_t committed_count, failed_count; /* since the daemon started */
+    /* Memory lent to trainers, for saves and (rings) for loads: how much may be lent (0: none is),
+     * how much of that to the caller's uid; lent now, to all and to that uid, in bytes; how many
+     * that are, to all, and how many of them are rings. Given back, it still counts while a save
+     * that was sealed is written from it. */
+    uint64_t arena_bytes, arena_share_bytes;
+    uint64_t arena_lent_bytes, arena_own_bytes, arena_count, ring_count;
     uint32_t attention_count;
     char attention[16][256]; /* one sentence each */
 };

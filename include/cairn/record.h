@@ -128,6 +128,21 @@ enum cairn_save_state {
     CAIRN_SAVE_UNKNOWN = 5
 };
 
+/* How far a save is, as its process knows. */
+enum cairn_save_stage {
+    CAIRN_STAGE_NONE = 0,      /* this handle has begun no save yet */
+    CAIRN_STAGE_CAPTURED = 1,  /* nothing of it is at the daemon, or nobody knows: see below */
+    CAIRN_STAGE_SENDING = 2,   /* the daemon takes it */
+    CAIRN_STAGE_SEALED = 3,    /* the daemon has said that it holds all of it */
+    CAIRN_STAGE_COMMITTED = 4, /* the daemon has said that it is durable */
+    CAIRN_STAGE_FAILED = 5     /* refused, or given up by the call that saved it */
+};
+
+struct cairn_progress {
+    uint32_t stage; /* enum cairn_save_stage */
+    uint64_t done_bytes, total_bytes;
+};
+
 /* ---- handle ---------------------------------------------------------------------------------- */
 
 /* Open a run at a daemon. `socket` NULL: $CAIRN_SOCKET, else /run/cairn/cairnd.sock. `run` is RUN
@@ -298,6 +313,12 @@ CAIRN_API int cairn_save(struct cairn *c,
  * which is before it is durable. A save that was started before is waited for first. *r is taken.
  * Wait with cairn_save_wait; a failure that nobody waited for is returned by the next call on the
  * handle, once, but never inside a restore.
+ * A trainer that is preempted (SIGTERM, soon SIGKILL) captures at its next safe point, calls this,
+ * and may end as soon as it has returned 0, by exit as well as by SIGKILL: the daemon checks and
+ * commits what it holds without it, also when it is asked to stop itself; what it finds wrong, or
+ * has no space for, is told to nobody but its log then. A load by the trainer's successor waits for
+ * it. An arena (cairn_warm, or a save before on this connection) makes the call short: no payload
+ * is sent.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
  * Blocks: for the upload, and until the save before is durable. */
 CAIRN_API int cairn_save_start(struct cairn *c,
@@ -324,6 +345,22 @@ CAIRN_API int cairn_save_find(struct cairn *c,
                               const uint8_t *save_id,
                               enum cairn_save_state *ret,
                               uint64_t *ret_seq);
+
+/* How far the newest save of this handle is, from its beginning (the arguments were in order and
+ * all saves before it have ended) until the next one begins: from another thread while a call is
+ * saving, or between two calls while a started save is under way. It asks nobody: what the daemon
+ * has said since is known when cairn_save_wait (0 ms will do) or another call has read it.
+ * total_bytes: of all values, as they are saved (payload_bytes of the boundary). done_bytes, by
+ * stage: CAPTURED, FAILED 0. SENDING: of the chunks that were handed to the socket whole, which is
+ * not yet with the daemon: its buffers can hold some; payload in an arena is not sent, so it stays
+ * 0; in both cases all, once nothing is left to send and only the daemon's answer is missing.
+ * SEALED, COMMITTED: all. A stage may go back: a lost connection leaves CAPTURED, since the daemon
+ * may or may not have what was sent; the call that saves, or cairn_save_wait, then finds out, and
+ * sends again what is not there. cairn_save never says SEALED, unless the daemon had all of it
+ * before: it does not ask for that. Errors: EINVAL; EFORK.   Ownership: caller's struct.   Threads:
+ * any, also while another uses the handle, but not once that begins to close it; cairn_error has no
+ * sentence about it.   Blocks: never. */
+CAIRN_API int cairn_save_progress(struct cairn *c, struct cairn_progress *ret);
 
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
  * those before it, newest first, at most `max`. Of those before it some may be `damaged`.

@@ -198,6 +198,8 @@ struct wire_status_info {
     uint64_t pid, uptime_ms, run_count, open_run_count, connection_count, upload_count;
     uint64_t pool_bytes, pool_used_bytes, disk_free_bytes, disk_total_bytes, committed_count,
         failed_count;
+    uint64_t arena_bytes, arena_share_bytes, arena_lent_bytes, arena_own_bytes, arena_count,
+        ring_count;
     const struct slice *attention; /* one sentence each: what needs a hand, what to do */
     uint32_t attention_count;
 };

@@ -120,6 +120,12 @@ int codec_status_info_from(struct codec *c, const void *pb, union wire_msg *ret)
         .disk_total_bytes = m->disk_total_bytes,
         .committed_count = m->committed_count,
         .failed_count = m->failed_count,
+        .arena_bytes = m->arena_bytes,
+        .arena_share_bytes = m->arena_share_bytes,
+        .arena_lent_bytes = m->arena_lent_bytes,
+        .arena_own_bytes = m->arena_own_bytes,
+        .arena_count = m->arena_count,
+        .ring_count = m->ring_count,
     };
     return codec_status_texts(c, m, &ret->status_info);
 }
@@ -138,6 +144,12 @@ static void codec_status_numbers(const struct wire_status_info *from, Cairn__Sta
     pb->disk_total_bytes = from->disk_total_bytes;
     pb->committed_count = from->committed_count;
     pb->failed_count = from->failed_count;
+    pb->arena_bytes = from->arena_bytes;
+    pb->arena_share_bytes = from->arena_share_bytes;
+    pb->arena_lent_bytes = from->arena_lent_bytes;
+    pb->arena_own_bytes = from->arena_own_bytes;
+    pb->arena_count = from->arena_count;
+    pb->ring_count = from->ring_count;
 }
 
 void *codec_status_info_to(struct bump *b, const union wire_msg *msg)

@@ -92,6 +92,11 @@ expect 0 "$CAIRN" --json status
 json true ok
 json 0 attention
 json "$work/data" data_dir
+json 0 arenas
+json 0 rings
+json 0 arena_lent_bytes
+json 0 arena_own_bytes
+json 68719476736 arena_bytes
 case $("$PROBE" json io_mode <out) in
 direct) json '' io_why ;;
 buffered) hasnt out '"io_why": ""' ;;

@@ -2,6 +2,7 @@
  *
  *     started PID            fresh                    resumed SEQ STEP MICROBATCH
  *     saved SEQ STEP MICROBATCH                       failed CAIRN_ECODE
+ *     sealed 0 STEP MICROBATCH (its seq comes later)    stopped
  *     done DIGEST
  *
  * A line is one write: a reader sees it whole or not at all. Descriptor -1 means that none watches.

@@ -296,6 +296,12 @@ CASE(codec, status)
                                            .disk_total_bytes = 10,
                                            .committed_count = 11,
                                            .failed_count = UINT64_MAX,
+                                           .arena_bytes = 12,
+                                           .arena_share_bytes = 13,
+                                           .arena_lent_bytes = 14,
+                                           .arena_own_bytes = 15,
+                                           .arena_count = 16,
+                                           .ring_count = UINT64_MAX - 1,
                                            .attention = attention,
                                            .attention_count = 3 } };
     codec_there_and_back(WIRE_STATUS_INFO, &in, &out);
@@ -308,6 +314,9 @@ CASE(codec, status)
     cr_assert(s->connection_count == 5 && s->upload_count == 6 && s->pool_bytes == 7);
     cr_assert(s->pool_used_bytes == 8 && s->disk_free_bytes == 9 && s->disk_total_bytes == 10);
     cr_assert(s->committed_count == 11 && s->failed_count == UINT64_MAX);
+    cr_assert(s->arena_bytes == 12 && s->arena_share_bytes == 13 && s->arena_lent_bytes == 14);
+    cr_assert(s->arena_own_bytes == 15 && s->arena_count == 16);
+    cr_assert_eq(s->ring_count, UINT64_MAX - 1);
     cr_assert_eq(s->attention_count, 3);
     codec_text_is(s->attention[0], "run 'x' is read-only");
     codec_text_is(s->attention[1], "");
