@@ -1,9 +1,11 @@
 /* retry_trainer: a trainer of a few MiB for test_retry.c, one word at a time.
  *
  *   retry_trainer SOCKET RUN WORD...
+ *   warm        ask for memory that the daemon sees, for records from the first on; "warm"
  *   sleepers    fork two children that hold every descriptor, the socket too; "sleepers PID PID"
  *   save=STEP   capture and save; "saved STEP SEQ", or "failed CODE-NAME"
  *   seal=STEP   the same, up to the daemon having all of it; "sealed STEP"
+ *   capture=STEP  only capture; "captured STEP"
  *   load        load and restore the newest and check every byte of it; "loaded STEP"
  *   wait        until killed
  *
@@ -68,6 +70,29 @@ static int trainer_save(struct sample *s, struct cairn *c, uint64_t step, bool w
     return 0;
 }
 
+static int trainer_warm(struct sample *s, struct cairn *c)
+{
+    int rc = cairn_warm(c, s->memory_bytes, 1);
+    if (rc < 0) {
+        return trainer_failed(c, rc);
+    }
+    (void)printf("warm\n");
+    return 0;
+}
+
+/* The record is kept until the end: its memory is in use. */
+static int trainer_capture(struct sample *s, struct cairn *c, uint64_t step)
+{
+    struct cairn_record *record = NULL;
+    sample_fill(s, step);
+    int rc = cairn_capture(c, &s->trainer, &record);
+    if (rc < 0) {
+        return trainer_failed(c, rc);
+    }
+    (void)printf("captured %" PRIu64 "\n", step);
+    return 0;
+}
+
 static int trainer_load(struct sample *s, struct cairn *c)
 {
     sample_clear(s);
@@ -92,6 +117,12 @@ static int trainer_word(struct sample *s, struct cairn *c, const char *word)
     }
     if (strncmp(word, "seal=", 5) == 0) {
         return trainer_save(s, c, step, false);
+    }
+    if (strncmp(word, "capture=", 8) == 0) {
+        return trainer_capture(s, c, step);
+    }
+    if (strcmp(word, "warm") == 0) {
+        return trainer_warm(s, c);
     }
     if (strcmp(word, "load") == 0) {
         return trainer_load(s, c);
