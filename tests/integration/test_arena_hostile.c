@@ -186,10 +186,10 @@ CASE(hostile, pages_that_nobody_has_written_to_are_a_hole, .timeout = 60)
     hand_up(&h, d.socket, "run");
     hand_open(&h);
     hand_fill(&h, 0, 1);
-    punch(&h, 2 * HAND_PLACE_BYTES, PAGE);
+    punch(&h, h.offsets[2], PAGE);
     hand_arena(&h, WIRE_ARENA_MAPPED);
-    cr_assert_eq(fallocate(h.fd, 0, 2 * (off_t)HAND_PLACE_BYTES, PAGE), 0);
-    hole_is_refused(&h, 2 * HAND_PLACE_BYTES, 1);
+    cr_assert_eq(fallocate(h.fd, 0, (off_t)h.offsets[2], PAGE), 0);
+    hole_is_refused(&h, h.offsets[2], 1);
     hand_down(&h);
     daemon_end(&d);
 }
