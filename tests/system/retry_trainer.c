@@ -1,9 +1,13 @@
 /* retry_trainer: a trainer of a few MiB for test_retry.c, one word at a time.
  *
  *   retry_trainer SOCKET RUN WORD...
+ *   warm[=MIB]  ask for memory that the daemon sees, for records from the first on; "warm"
+ *   as=MIB      from now on no more address space than that (RLIMIT_AS)
+ *   enter=DIR   from now on in this control group
  *   sleepers    fork two children that hold every descriptor, the socket too; "sleepers PID PID"
  *   save=STEP   capture and save; "saved STEP SEQ", or "failed CODE-NAME"
  *   seal=STEP   the same, up to the daemon having all of it; "sealed STEP"
+ *   capture=STEP  only capture; "captured STEP"
  *   load        load and restore the newest and check every byte of it; "loaded STEP"
  *   wait        until killed
  *
@@ -14,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "support/sample.h"
@@ -68,6 +73,46 @@ static int trainer_save(struct sample *s, struct cairn *c, uint64_t step, bool w
     return 0;
 }
 
+/* Of so many MiB; 0: what the state has. */
+static int trainer_warm(struct sample *s, struct cairn *c, uint64_t mib)
+{
+    int rc = cairn_warm(c, mib == 0 ? s->memory_bytes : mib << 20, 1);
+    if (rc < 0) {
+        return trainer_failed(c, rc);
+    }
+    (void)printf("warm\n");
+    return 0;
+}
+
+static int trainer_limit(struct cairn *c, uint64_t mib)
+{
+    const struct rlimit limit = { .rlim_cur = mib << 20, .rlim_max = mib << 20 };
+    return setrlimit(RLIMIT_AS, &limit) == 0 ? 0 : trainer_failed(c, -CAIRN_EINVAL);
+}
+
+static int trainer_enter(struct cairn *c, const char *dir)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/cgroup.procs", dir);
+    FILE *f = fopen(path, "we");
+    bool entered = f != NULL && fputs("0", f) >= 0;
+    entered = f != NULL && fclose(f) == 0 && entered;
+    return entered ? 0 : trainer_failed(c, -CAIRN_EACCES);
+}
+
+/* The record is kept until the end: its memory is in use. */
+static int trainer_capture(struct sample *s, struct cairn *c, uint64_t step)
+{
+    struct cairn_record *record = NULL;
+    sample_fill(s, step);
+    int rc = cairn_capture(c, &s->trainer, &record);
+    if (rc < 0) {
+        return trainer_failed(c, rc);
+    }
+    (void)printf("captured %" PRIu64 "\n", step);
+    return 0;
+}
+
 static int trainer_load(struct sample *s, struct cairn *c)
 {
     sample_clear(s);
@@ -92,6 +137,18 @@ static int trainer_word(struct sample *s, struct cairn *c, const char *word)
     }
     if (strncmp(word, "seal=", 5) == 0) {
         return trainer_save(s, c, step, false);
+    }
+    if (strncmp(word, "capture=", 8) == 0) {
+        return trainer_capture(s, c, step);
+    }
+    if (strncmp(word, "warm", 4) == 0) {
+        return trainer_warm(s, c, step);
+    }
+    if (strncmp(word, "as=", 3) == 0) {
+        return trainer_limit(c, step);
+    }
+    if (strncmp(word, "enter=", 6) == 0) {
+        return trainer_enter(c, value + 1);
     }
     if (strcmp(word, "load") == 0) {
         return trainer_load(s, c);
