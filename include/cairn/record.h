@@ -314,11 +314,9 @@ CAIRN_API int cairn_save(struct cairn *c,
  * Wait with cairn_save_wait; a failure that nobody waited for is returned by the next call on the
  * handle, once, but never inside a restore.
  * A trainer that is preempted (SIGTERM, soon SIGKILL) captures at its next safe point, calls this,
- * and may end as soon as it has returned 0, by exit as well as by SIGKILL: the daemon checks and
- * commits what it holds without it, also when it is asked to stop itself; what it finds wrong, or
- * has no space for, is told to nobody but its log then. A load by the trainer's successor waits for
- * it. An arena (cairn_warm, or a save before on this connection) makes the call short: no payload
- * is sent.
+ * and may end as soon as it has returned 0, by exit or by SIGKILL: the daemon checks and commits
+ * what it holds, also when it is asked to stop itself; what it finds wrong, only its log tells. A
+ * load by the trainer's successor waits for it. With an arena (cairn_warm) no payload is sent.
  * Errors: as cairn_save.   Ownership: *ret is freed by cairn_save_wait.   Threads: one per handle.
  * Blocks: for the upload, and until the save before is durable. */
 CAIRN_API int cairn_save_start(struct cairn *c,
@@ -346,20 +344,15 @@ CAIRN_API int cairn_save_find(struct cairn *c,
                               enum cairn_save_state *ret,
                               uint64_t *ret_seq);
 
-/* How far the newest save of this handle is, from its beginning (the arguments were in order and
- * all saves before it have ended) until the next one begins: from another thread while a call is
- * saving, or between two calls while a started save is under way. It asks nobody: what the daemon
- * has said since is known when cairn_save_wait (0 ms will do) or another call has read it.
- * total_bytes: of all values, as they are saved (payload_bytes of the boundary). done_bytes, by
- * stage: CAPTURED, FAILED 0. SENDING: of the chunks that were handed to the socket whole, which is
- * not yet with the daemon: its buffers can hold some; payload in an arena is not sent, so it stays
- * 0; in both cases all, once nothing is left to send and only the daemon's answer is missing.
- * SEALED, COMMITTED: all. A stage may go back: a lost connection leaves CAPTURED, since the daemon
- * may or may not have what was sent; the call that saves, or cairn_save_wait, then finds out, and
- * sends again what is not there. cairn_save never says SEALED, unless the daemon had all of it
- * before: it does not ask for that. Errors: EINVAL; EFORK.   Ownership: caller's struct.   Threads:
- * any, also while another uses the handle, but not once that begins to close it; cairn_error has no
- * sentence about it.   Blocks: never. */
+/* How far the newest save of this handle is, from its beginning until the next one begins: from
+ * another thread while a call is saving, or between two calls while a started save is under way.
+ * It asks nobody: what the daemon has said since is known when cairn_save_wait (0 ms will do) or
+ * another call has read it. total_bytes: payload_bytes of the boundary. done_bytes: CAPTURED,
+ * FAILED 0; SENDING what was handed to the socket whole (of a record in an arena: 0), and all when
+ * only the answer is missing; SEALED, COMMITTED all. A lost connection leads back to CAPTURED,
+ * until it is known what the daemon has. cairn_save says SEALED only if the daemon had all before.
+ * Errors: EINVAL; EFORK.   Ownership: caller's struct.   Threads: any, also while another uses the
+ * handle, but not once that begins to close it; no sentence in cairn_error.   Blocks: never. */
 CAIRN_API int cairn_save_progress(struct cairn *c, struct cairn_progress *ret);
 
 /* List boundaries: the one that `selector` names ("latest", "STEP", "seq:N", "id:HEX", ...) and
@@ -377,12 +370,12 @@ CAIRN_API int cairn_find(struct cairn *c,
 /* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon;
  * payload streams later, as it is read, through 32 MiB that the handle shares with the daemon from
  * the first large load on, or on the socket when the daemon lends none. -CAIRN_ENOENT alone means
- * "start fresh": a corrupt newest boundary is ECORRUPT, never "none". Errors: ENOENT; ECORRUPT;
- * ENOTSUP a kind that only a later release knows (names its bits and those that are known); EPROTO
- * what the daemon sent has a precision, dtype or kind of entry that the protocol does not define
- * (names field, value, component and entry); EINVAL selector; ECONN; ETIMEDOUT; EACCES. Ownership:
- * free *ret with cairn_record_free before c is closed.   Threads: one per handle.   Blocks: until
- * the manifest is here; timeout_ms 0: the handle's. */
+ * "start fresh": a corrupt newest boundary is ECORRUPT, never "none".
+ * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
+ * those that are known); EPROTO what the daemon sent has a precision, dtype or kind of entry that
+ * the protocol does not define (names field, value, component and entry); EINVAL selector; ECONN;
+ * ETIMEDOUT; EACCES.   Ownership: free *ret with cairn_record_free before c is closed.   Threads:
+ * one per handle.   Blocks: until the manifest is here; timeout_ms 0: the handle's. */
 CAIRN_API int
 cairn_load(struct cairn *c, const char *selector, int timeout_ms, struct cairn_record **ret);
 

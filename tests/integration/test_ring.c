@@ -459,7 +459,7 @@ CASE(ring, a_slot_that_is_not_filled_cannot_be_released, .timeout = 60)
     one_saved(&s);
     cr_assert_eq(daemon_stop(&s.d), 0);
     hold_init(&hold, s.dir, "read");
-    (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=load_read:hold=%s", hold.path);
+    (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=load_read:hold=%s:1", hold.path);
     daemon_start(&s.d, (const char *const[]){ armed, NULL });
     hand_up(&h, &s);
     hand_open(&h, SLOTS * SLOT, true);
