@@ -69,6 +69,18 @@ int pack_own_digest(struct capture *cap, struct entry *e)
     return 0;
 }
 
+/* Pieces that need not be done in order, by as many threads as the handle has. */
+static void pack_run(struct capture *cap, crew_fn *work, void *arg, uint32_t pieces)
+{
+    if (cap->c->crew != NULL && pieces > 1) {
+        crew_run(cap->c->crew, work, arg, pieces);
+        return;
+    }
+    for (uint32_t i = 0; i < pieces; i++) {
+        work(arg, i, cap->hash);
+    }
+}
+
 /* The i-th chunk of an entry, from where its bytes come next. */
 static void pack_take_own(
     struct capture *cap, const struct entry *e, uint32_t i, struct source *from, struct hasher *h)
@@ -98,11 +110,10 @@ static int pack_put_own(struct capture *cap, struct entry *e, struct source *fro
 {
     uint32_t count = pack_own_count(e);
     struct pack_share share = { .cap = cap, .e = e, .data = source_data(from) };
-    if (cap->c->crew != NULL && share.data != NULL && count > 1) {
-        crew_run(cap->c->crew, pack_take_share, &share, count);
-        return pack_own_digest(cap, e);
+    if (share.data != NULL) {
+        pack_run(cap, pack_take_share, &share, count);
     }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; share.data == NULL && i < count; i++) { /* it gives its bytes in order */
         pack_take_own(cap, e, i, from, cap->hash);
     }
     return pack_own_digest(cap, e);
@@ -276,14 +287,7 @@ static void pack_finish_chunk(void *arg, uint32_t index, struct hasher *h)
 void pack_finish_late(struct capture *cap)
 {
     uint32_t chunks = layout_chunk_count(cap->r->layout);
-    uint32_t count = chunks < cap->late_room ? chunks : cap->late_room;
-    if (cap->c->crew != NULL && count > 1) {
-        crew_run(cap->c->crew, pack_finish_chunk, cap, count);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        pack_finish_chunk(cap, i, cap->hash);
-    }
+    pack_run(cap, pack_finish_chunk, cap, chunks < cap->late_room ? chunks : cap->late_room);
 }
 
 int pack_init(struct capture *cap)

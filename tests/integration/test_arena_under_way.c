@@ -1,8 +1,6 @@
 /* Saves from an arena that is given back, or written to, while they are under way. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "cairn/admin.h"
 #include "cairn/training.h"
@@ -114,10 +112,7 @@ CASE(arena_under_way, given_back_it_is_read_until_what_was_sealed_is_committed, 
     hand_seal(&h);
     cr_assert(hold_wait(&at_write, WAIT_MS));
     hand_arena(&h, WIRE_ARENA_CLOSE);
-    (void)munmap(h.base, h.bytes);
-    (void)close(h.fd);
-    h.base = NULL;
-    h.fd = -1;
+    hand_unmap(&h);
     hold_release(&at_write);
     cr_assert_eq(hand_committed(&h), 1);
     peer_ping(&h.p);

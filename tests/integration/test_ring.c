@@ -7,15 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "internal/limits.h"
 #include "record/digest.h"
 #include "site.h"
 #include "support/case.h"
+#include "support/hand.h"
 #include "support/hold.h"
-#include "support/peer.h"
 
 /* Chunks of the large tensor: more than the library's ring has slots. */
 enum { CHUNKS = 11, SLOTS = 2, WAIT_MS = 20000 }; /* slots: of rings by hand */
@@ -207,55 +206,44 @@ CASE(ring, rot_is_found_before_anything_is_written_if_asked, .timeout = 60)
 
 /* ---- a client that speaks by hand ---- */
 
-struct hand {
-    struct peer_client p;
-    struct boundary boundary; /* that is pinned */
-    uint32_t arena;
-    uint8_t *base;
-    uint64_t bytes;
-};
-
 static void hand_ask(struct hand *h, enum wire_type type, union wire_msg msg)
 {
     cr_assert(peer_send(&h->p, type, 1, &msg, (struct slice){ 0 }));
 }
 
-static void hand_up(struct hand *h, const struct site *s)
+/* Connected, with the newest boundary pinned. */
+static void hand_pin(struct hand *h, const struct site *s)
 {
     union wire_msg msg = {
         .describe = { .run = slice_str("demo"), .selector = slice_str("latest"), .pin = true }
     };
-    peer_connect(&h->p, s->d.socket);
-    peer_hello(&h->p);
+    hand_up(h, s->d.socket, "demo");
     hand_ask(h, WIRE_DESCRIBE, msg);
     peer_expect(&h->p, WIRE_DESCRIBED, 1, &msg);
     h->boundary = msg.described.boundary;
     cr_assert_geq(h->boundary.chunk_count, CHUNKS);
 }
 
-static void hand_open(struct hand *h, uint64_t bytes, bool ring)
+/* And a ring that can be loaded into. */
+static void hand_ring(struct hand *h, const struct site *s)
 {
-    union wire_msg msg = { .arena_open = { .bytes = bytes, .ring = ring } };
-    hand_ask(h, WIRE_ARENA_OPEN, msg);
-    peer_expect(&h->p, WIRE_ARENA, 1, &msg);
-    cr_assert_geq(h->p.in_fd, 0);
-    h->arena = msg.arena.arena;
-    h->bytes = msg.arena.bytes;
-    h->base = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->p.in_fd, 0);
-    cr_assert_neq(h->base, MAP_FAILED);
+    hand_pin(h, s);
+    hand_open_as(h, SLOTS * SLOT, true);
+    memset(h->base, 1, SLOTS * SLOT);
+    hand_arena(h, WIRE_ARENA_MAPPED);
 }
 
-static void hand_mapped(struct hand *h)
+/* What was filled before comes still; then the connection ends. */
+static void hand_ends_broken(struct hand *h)
 {
-    union wire_msg msg = { .arena_ref = { .arena = h->arena } };
-    hand_ask(h, WIRE_ARENA_MAPPED, msg);
-    peer_expect(&h->p, WIRE_DONE, 1, &msg);
-}
-
-static void hand_down(struct hand *h)
-{
-    (void)munmap(h->base, h->bytes);
-    peer_close(&h->p);
+    struct frame f;
+    union wire_msg msg;
+    do {
+        cr_assert(peer_recv(&h->p, WAIT_MS, &f, &msg));
+    } while (f.type == WIRE_FILLED);
+    cr_assert_eq(f.type, WIRE_ERROR);
+    cr_assert_eq(msg.error.code, CAIRN_EPROTO);
+    cr_assert(peer_closed(&h->p, WAIT_MS));
 }
 
 static void hand_load(struct hand *h, uint32_t credits)
@@ -271,23 +259,24 @@ static void hand_load(struct hand *h, uint32_t credits)
 CASE(ring, what_cannot_be_loaded_into_is_refused, .timeout = 60)
 {
     struct site s;
-    struct hand h = { .arena = 77 };
+    struct hand h;
     one_saved(&s);
-    hand_up(&h, &s);
+    hand_pin(&h, &s);
+    h.arena = 77;
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "arena 77: none of this connection's");
-    hand_open(&h, SLOTS * SLOT, true);
+    hand_open_as(&h, SLOTS * SLOT, true);
     memset(h.base, 1, SLOTS * SLOT - HUGE_PAGE); /* a page that has a byte may be all there */
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "ARENA_MAPPED has not come yet");
-    hand_mapped(&h);
+    hand_arena(&h, WIRE_ARENA_MAPPED);
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "has a hole at 14680064");
     hand_load(&h, SLOTS + 1);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "are not in the arena");
-    (void)munmap(h.base, h.bytes);
-    hand_open(&h, SLOTS * SLOT, false);
-    hand_mapped(&h);
+    hand_unmap(&h);
+    hand_open_as(&h, SLOTS * SLOT, false);
+    hand_arena(&h, WIRE_ARENA_MAPPED);
     hand_load(&h, SLOTS);
     peer_expect_error(&h.p, 1, CAIRN_EINVAL, "it is for saves, not a ring");
     hand_down(&h);
@@ -299,20 +288,19 @@ CASE(ring, nothing_is_saved_from_one, .timeout = 60)
     struct site s;
     struct hand h;
     one_saved(&s);
-    hand_up(&h, &s);
-    hand_open(&h, SLOTS * SLOT, true);
-    hand_mapped(&h);
-    struct boundary b = { .save_id = { 9 },
-                          .exact = true,
-                          .world = 1,
-                          .local_parts = 1,
-                          .entry_count = h.boundary.entry_count,
-                          .payload_bytes = h.boundary.payload_bytes,
-                          .stored_bytes = h.boundary.stored_bytes,
-                          .chunk_count = h.boundary.chunk_count };
-    union wire_msg msg = { .begin = { .run = slice_str("demo"), .boundary = b, .arena = h.arena } };
-    hand_ask(&h, WIRE_BEGIN, msg);
-    peer_expect_error(&h.p, 1, CAIRN_EINVAL, "it is a ring, for loads only");
+    hand_pin(&h, &s);
+    hand_open_as(&h, SLOTS * SLOT, true);
+    hand_arena(&h, WIRE_ARENA_MAPPED);
+    h.boundary = (struct boundary){ .save_id = { 9 },
+                                    .exact = true,
+                                    .world = 1,
+                                    .local_parts = 1,
+                                    .entry_count = h.boundary.entry_count,
+                                    .payload_bytes = h.boundary.payload_bytes,
+                                    .stored_bytes = h.boundary.stored_bytes,
+                                    .chunk_count = h.boundary.chunk_count };
+    hand_send_begin(&h);
+    hand_refused(&h, CAIRN_EINVAL, "it is a ring, for loads only");
     hand_down(&h);
     site_down(&s);
 }
@@ -335,13 +323,13 @@ CASE(ring, slots_are_used_in_turn_as_they_are_released, .timeout = 60)
     struct chunk chunks[CHUNKS + 1];
     union wire_msg msg = { .chunk_list = { .first = 0 } };
     one_saved(&s);
-    hand_up(&h, &s);
+    hand_pin(&h, &s);
     hand_ask(&h, WIRE_CHUNK_LIST, msg);
     peer_expect(&h.p, WIRE_CHUNKS, 1, &msg);
     memcpy(chunks, msg.chunks.chunks, CHUNKS * sizeof chunks[0]);
-    hand_open(&h, SLOTS * SLOT, true);
+    hand_open_as(&h, SLOTS * SLOT, true);
     memset(h.base, 1, SLOTS * SLOT);
-    hand_mapped(&h);
+    hand_arena(&h, WIRE_ARENA_MAPPED);
     hand_load(&h, SLOTS);
     hand_filled(&h, 0, chunks);
     hand_filled(&h, 1, chunks);
@@ -361,21 +349,11 @@ CASE(ring, more_credits_than_slots_are_a_broken_protocol, .timeout = 60)
 {
     struct site s;
     struct hand h;
-    struct frame f;
-    union wire_msg msg;
     one_saved(&s);
-    hand_up(&h, &s);
-    hand_open(&h, SLOTS * SLOT, true);
-    memset(h.base, 1, SLOTS * SLOT);
-    hand_mapped(&h);
+    hand_ring(&h, &s);
     hand_load(&h, SLOTS);
     hand_ask(&h, WIRE_RELEASE, (union wire_msg){ .release = { SLOTS + 1 } });
-    do {
-        cr_assert(peer_recv(&h.p, WAIT_MS, &f, &msg));
-    } while (f.type == WIRE_FILLED);
-    cr_assert_eq(f.type, WIRE_ERROR);
-    cr_assert_eq(msg.error.code, CAIRN_EPROTO);
-    cr_assert(peer_closed(&h.p, WAIT_MS));
+    hand_ends_broken(&h);
     hand_down(&h);
     site_down(&s);
 }
@@ -384,21 +362,11 @@ CASE(ring, a_load_under_way_is_not_closed, .timeout = 60)
 {
     struct site s;
     struct hand h;
-    struct frame f;
-    union wire_msg msg = { .loaded = { 0 } };
     one_saved(&s);
-    hand_up(&h, &s);
-    hand_open(&h, SLOTS * SLOT, true);
-    memset(h.base, 1, SLOTS * SLOT);
-    hand_mapped(&h);
+    hand_ring(&h, &s);
     hand_load(&h, SLOTS);
-    hand_ask(&h, WIRE_CLOSE, msg);
-    do {
-        cr_assert(peer_recv(&h.p, WAIT_MS, &f, &msg));
-    } while (f.type == WIRE_FILLED);
-    cr_assert_eq(f.type, WIRE_ERROR);
-    cr_assert_eq(msg.error.code, CAIRN_EPROTO);
-    cr_assert(peer_closed(&h.p, WAIT_MS));
+    hand_ask(&h, WIRE_CLOSE, (union wire_msg){ .loaded = { 0 } });
+    hand_ends_broken(&h);
     hand_down(&h);
     site_down(&s);
 }
@@ -461,10 +429,7 @@ CASE(ring, a_slot_that_is_not_filled_cannot_be_released, .timeout = 60)
     hold_init(&hold, s.dir, "read");
     (void)snprintf(armed, sizeof armed, "CAIRN_FAILPOINT=load_read:hold=%s:1", hold.path);
     daemon_start(&s.d, (const char *const[]){ armed, NULL });
-    hand_up(&h, &s);
-    hand_open(&h, SLOTS * SLOT, true);
-    memset(h.base, 1, SLOTS * SLOT);
-    hand_mapped(&h);
+    hand_ring(&h, &s);
     hand_load(&h, SLOTS);
     cr_assert(hold_wait(&hold, WAIT_MS));
     hand_ask(&h, WIRE_RELEASE, (union wire_msg){ .release = { 1 } });

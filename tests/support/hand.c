@@ -37,20 +37,32 @@ void hand_up(struct hand *h, const char *socket_path, const char *run)
 
 void hand_down(struct hand *h)
 {
+    hand_unmap(h);
+    peer_close(&h->p);
+}
+
+/* ---- the arena ---- */
+
+void hand_unmap(struct hand *h)
+{
     if (h->base != NULL) {
         (void)munmap(h->base, h->bytes);
     }
     if (h->fd >= 0) {
         (void)close(h->fd);
     }
-    peer_close(&h->p);
+    h->base = NULL;
+    h->fd = -1;
 }
-
-/* ---- the arena ---- */
 
 void hand_open(struct hand *h)
 {
-    union wire_msg msg = { .arena_open = { .bytes = HAND_ARENA_BYTES } };
+    hand_open_as(h, HAND_ARENA_BYTES, false);
+}
+
+void hand_open_as(struct hand *h, uint64_t bytes, bool ring)
+{
+    union wire_msg msg = { .arena_open = { .bytes = bytes, .ring = ring } };
     hand_send(h, WIRE_ARENA_OPEN, HAND_ASK, msg);
     peer_expect(&h->p, WIRE_ARENA, HAND_ASK, &msg);
     h->arena = msg.arena.arena;

@@ -1,6 +1,7 @@
-/* hand.h: a save from an arena, made by hand, well or badly. The record is a model of three small
- * tensors, "t0" to "t2", each in a chunk of its own with 100 bytes of padding. Failures that a test
- * does not ask for end the process with a message. Without Criterion: forked children use it too.
+/* hand.h: a client of arenas, by hand, and saves from one, made well or badly. The record is a
+ * model of three small tensors, "t0" to "t2", each in a chunk of its own with 100 bytes of padding.
+ * Failures that a test does not ask for end the process with a message. Without Criterion: forked
+ * children use it too.
  */
 #ifndef SUPPORT_HAND_H
 #define SUPPORT_HAND_H
@@ -28,8 +29,11 @@ struct hand {
 /* Connect, HELLO. No arena yet. */
 void hand_up(struct hand *h, const char *socket_path, const char *run);
 void hand_down(struct hand *h);
-/* ARENA_OPEN of 4 MiB, mapped; its descriptor is kept. */
+/* ARENA_OPEN of 4 MiB for saves, or as it is asked for; mapped, and its descriptor kept. */
 void hand_open(struct hand *h);
+void hand_open_as(struct hand *h, uint64_t bytes, bool ring);
+/* No mapping and no descriptor any more; the daemon is told nothing. */
+void hand_unmap(struct hand *h);
 /* Send ARENA_MAPPED or ARENA_CLOSE; DONE must come. */
 void hand_arena(struct hand *h, enum wire_type type);
 void hand_send_arena(struct hand *h, enum wire_type type, uint32_t arena);

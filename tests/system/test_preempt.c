@@ -92,6 +92,15 @@ static void preempt_expect_end(struct preempt *t)
     cr_assert_eq(proc_exit(&t->trainer), 0);
 }
 
+/* Asked to stop when it is at work. */
+static void preempt_in_mid_run(struct preempt *t, const char *updates)
+{
+    preempt_train(t, updates, NULL);
+    (void)preempt_number(t, "update ");
+    proc_signal(&t->trainer, SIGTERM);
+    preempt_expect_end(t);
+}
+
 static void preempt_count(struct preempt *t, size_t least, struct cairn_boundary *ret_last)
 {
     struct cairn *c = NULL;
@@ -125,10 +134,7 @@ CASE(preempt, in_mid_run_it_leaves_and_nothing_is_lost, .timeout = 300)
     struct preempt t;
     struct cairn_boundary last;
     preempt_init(&t, "");
-    preempt_train(&t, "40", NULL);
-    (void)preempt_number(&t, "update ");
-    proc_signal(&t.trainer, SIGTERM);
-    preempt_expect_end(&t);
+    preempt_in_mid_run(&t, "40");
     preempt_count(&t, 2, &last);
     cr_assert_eq(last.step, t.microbatches / 4);
     preempt_expect_same_end(&t);
@@ -141,10 +147,7 @@ CASE(preempt, gone_before_the_commit_which_comes_all_the_same, .timeout = 300)
     struct preempt t;
     struct cairn_boundary last;
     preempt_init(&t, "commit");
-    preempt_train(&t, "1000000", NULL);
-    (void)preempt_number(&t, "update ");
-    proc_signal(&t.trainer, SIGTERM);
-    preempt_expect_end(&t);
+    preempt_in_mid_run(&t, "1000000");
     cr_assert(hold_wait(&t.hold, PREEMPT_MS), "the commit is not held");
     hold_release(&t.hold);
     preempt_count(&t, 1, &last);
@@ -160,10 +163,7 @@ CASE(preempt, the_daemon_commits_before_it_stops, .timeout = 300)
     struct preempt t;
     struct cairn_boundary last;
     preempt_init(&t, "commit");
-    preempt_train(&t, "1000000", NULL);
-    (void)preempt_number(&t, "update ");
-    proc_signal(&t.trainer, SIGTERM);
-    preempt_expect_end(&t);
+    preempt_in_mid_run(&t, "1000000");
     cr_assert(hold_wait(&t.hold, PREEMPT_MS), "the commit is not held");
     proc_signal(&t.d.proc, SIGTERM);
     hold_release(&t.hold);
