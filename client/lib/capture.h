@@ -147,8 +147,10 @@ int writer_tensor(struct cairn_writer *w, struct entry *e, struct source *from);
 int writer_fail(struct cairn_writer *w, int rc, const struct entry *e);
 /* A scalar (kind, path, id, flags, value) of the component. */
 int writer_scalar(struct cairn_writer *w, const struct entry *scalar);
-/* Every element of a BOOL tensor is 0 or 1. Errors: code. */
-int writer_check_bool(const struct entry *e, const void *data, int code, struct err *err);
+/* Every element of a BOOL tensor is 0 or 1, in this part of it, which is at `data`. Errors: code.
+ */
+int writer_check_bool(
+    const struct entry *e, struct span part, const void *data, int code, struct err *err);
 
 /* A place for the bytes of an entry. Errors: ELIMIT, ENOMEM. */
 int slot_place(struct capture *cap, enum component component, struct entry *e, struct slot *ret);

@@ -57,6 +57,7 @@ struct cairn {
     struct cairn_pending *flight; /* a sealed save whose COMMITTED has not come */
     struct cairn_record *pinned;
     bool unpin; /* its record is gone: CLOSE before the next request */
+    struct stream_plan plan;
     struct stream stream;
     struct ring ring;
 

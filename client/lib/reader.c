@@ -1,5 +1,7 @@
 /* reader.c: what a component's fit and get callbacks call. Looking never talks to the daemon;
  * reading payload does (stream.c). */
+#include "lib/reader.h"
+
 #include "lib/capture.h"
 #include "lib/describe.h"
 #include "record/digest.h"
@@ -68,32 +70,37 @@ static int reader_mismatch(const struct cairn_reader *r,
 
 /* Bytes with the right digest that are no bools are there when another client wrote them: the
  * daemon does not look into chunks. */
-static int reader_check_bool(const struct cairn_reader *r, const struct entry *e, const void *dst)
+static int reader_check_bool(const struct cairn_reader *r,
+                             const struct entry *e,
+                             struct span part,
+                             const void *dst)
 {
     struct err *err = reader_err(r);
-    int rc = writer_check_bool(e, dst, -CAIRN_ECORRUPT, err);
+    int rc = writer_check_bool(e, part, dst, -CAIRN_ECORRUPT, err);
     return rc < 0 ? cl_about_entry(err, r->component, e) : 0;
 }
 
-static int reader_copy(const struct cairn_reader *r, const struct entry *e, void *dst)
+int reader_copy(const struct cairn_reader *r, const struct entry *e, struct span part, void *dst)
 {
     struct cairn_record *record = r->record;
-    if (e->bytes == 0) {
+    if (part.bytes == 0) {
         return 0;
     }
-    if (e->value.bytes > 0) {
-        memcpy(dst, e->value.data, e->bytes); /* verified when it was loaded */
+    if (e->value.bytes > 0) { /* verified when it was loaded */
+        memcpy(dst, (const uint8_t *)e->value.data + part.offset_bytes, part.bytes);
         return 0;
     }
     if (record->c == NULL) {
         return -CAIRN_ECONN; /* its handle was closed */
     }
     int rc = cl_enter_daemon(record->c, 0);
-    rc = rc < 0 ? rc : stream_read(record->c, record, e, dst);
-    return rc < 0 ? rc : reader_check_bool(r, e, dst);
+    rc = rc < 0 ? rc : stream_read(record->c, record, e, part, dst);
+    return rc < 0 ? rc : reader_check_bool(r, e, part, dst);
 }
 
-int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)
+int reader_look(const struct cairn_reader *r,
+                const struct cairn_entry *want,
+                const struct entry **ret)
 {
     struct entry wanted;
     struct quant quant;
@@ -108,21 +115,19 @@ int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void
     if (e == NULL) {
         return reader_missing(r, &wanted);
     }
-    if (!reader_fits(e, &wanted)) {
-        return reader_mismatch(r, e, &wanted);
-    }
-    return dst == NULL ? 0 : reader_copy(r, e, dst);
+    *ret = e;
+    return reader_fits(e, &wanted) ? 0 : reader_mismatch(r, e, &wanted);
 }
 
-int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret)
+int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst)
 {
-    if (r == NULL || ret == NULL) {
-        return -CAIRN_EINVAL;
-    }
-    if (index >= r->count) {
-        return -CAIRN_ENOENT;
-    }
-    const struct entry *e = &r->entries[index];
+    const struct entry *e = NULL;
+    int rc = reader_look(r, want, &e);
+    return rc < 0 || dst == NULL ? rc : reader_copy(r, e, span_of(e), dst);
+}
+
+void reader_show(const struct entry *e, struct cairn_entry *ret)
+{
     *ret = (struct cairn_entry){ .path = e->path.data,
                                  .id = e->id,
                                  .flags = e->flags,
@@ -134,6 +139,17 @@ int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_en
                                  .quant = e->quant == NULL ? NULL : &e->quant->scheme,
                                  .element_bits = e->element_bits,
                                  .storage_dtype = e->storage_dtype };
+}
+
+int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret)
+{
+    if (r == NULL || ret == NULL) {
+        return -CAIRN_EINVAL;
+    }
+    if (index >= r->count) {
+        return -CAIRN_ENOENT;
+    }
+    reader_show(&r->entries[index], ret);
     return 0;
 }
 

@@ -257,7 +257,9 @@ static int restore_both(struct restore *x)
         rc = restore_verify(x->c, x->r);
     }
     if (rc == 0) {
+        x->c->plan.all = true;
         rc = restore_get(x);
+        x->c->plan.all = false;
     }
     contract_fini(&x->recorded);
     contract_fini(&x->live);

@@ -185,8 +185,9 @@ int slot_check_failed(struct capture *cap)
 
 static int slot_check_value(struct capture *cap, const struct slot *slot)
 {
-    int rc = writer_check_bool(&slot->key, slot->dst, -CAIRN_EINVAL, &cap->c->err);
-    return rc < 0 ? cl_about_entry(&cap->c->err, slot->component, &slot->key) : 0;
+    const struct entry *e = &slot->key;
+    int rc = writer_check_bool(e, span_of(e), slot->dst, -CAIRN_EINVAL, &cap->c->err);
+    return rc < 0 ? cl_about_entry(&cap->c->err, slot->component, e) : 0;
 }
 
 /* The bytes go where the entry says that they are. */

@@ -109,11 +109,15 @@ static int stream_pin(struct cairn *c, struct cairn_record *r)
     return 0;
 }
 
-/* How many chunks to ask for: all that follow for who reads in order, else what is needed, doubled
- * with every read that goes on where the last one ended. */
-static uint32_t stream_span(struct stream *s, uint32_t index, uint32_t needed, uint32_t rest)
+/* How many chunks to ask for: what will be read, if that is known; all that follow for who reads in
+ * order, else what is needed, doubled with every read that goes on where the last one ended. */
+static uint32_t stream_span(struct cairn *c, uint32_t index, uint32_t needed, uint32_t rest)
 {
-    if (index == 0 || (index == s->end && s->ahead >= STREAM_AHEAD_MOST)) {
+    struct stream *s = &c->stream;
+    if (c->plan.until > index) {
+        return c->plan.until - index;
+    }
+    if ((index == 0 && c->plan.all) || (index == s->end && s->ahead >= STREAM_AHEAD_MOST)) {
         s->ahead = UINT32_MAX;
     } else if (index == s->end && s->ahead > 0) {
         s->ahead = s->ahead > STREAM_AHEAD_MOST ? s->ahead : s->ahead * 2;
@@ -139,7 +143,7 @@ static int stream_start(struct cairn *c, struct cairn_record *r, uint32_t index,
     if (rc < 0) {
         return rc;
     }
-    uint32_t span = stream_span(s, index, needed, r->boundary.chunk_count - index);
+    uint32_t span = stream_span(c, index, needed, r->boundary.chunk_count - index);
     rc = ring_open(c, span);
     if (rc < 0) {
         return rc;

@@ -1,9 +1,9 @@
 /* stream.h: payload of the pinned boundary, chunk by chunk.
  *
- * Reading in put order streams; a read elsewhere starts over at its chunk, with little read ahead
- * until it turns out to go on in order. A chunk that an entry fills goes straight to where the
- * entry is wanted, and is verified on the way; one that entries share is kept, verified, until its
- * last one was read. */
+ * A restore, which reads all, streams in put order. What else is read starts over at its chunk,
+ * with little read ahead until it turns out to go on in order. A chunk that an entry fills goes
+ * straight to where the entry is wanted, and is verified on the way; one that entries share is
+ * kept, verified, until its last one was read. */
 #ifndef LIB_STREAM_H
 #define LIB_STREAM_H
 
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "lib/chunks.h"
+#include "record/record.h"
 
 struct cairn;
 struct cairn_record;
-struct entry;
 
 struct stream {
     const struct cairn_record *record; /* whose chunks the buffers hold */
@@ -27,6 +27,13 @@ struct stream {
     uint32_t owed;  /* credits to give back */
     bool resumed;   /* the connection was lost: ask for as much as before */
     struct chunk_bufs bufs;
+};
+
+/* What the call under way is going to read, where it knows. */
+struct stream_plan {
+    bool all; /* the whole record, in put order */
+    uint32_t
+        until; /* from where it is now every chunk before this one, and then none; 0: who knows */
 };
 
 /* A chunk that has come. */
@@ -46,9 +53,11 @@ int stream_chunk(struct cairn *c,
                  uint8_t *dst,
                  struct stream_chunk *ret);
 
-/* The bytes of an entry that lies in chunks, into dst, which is not to be used when it fails.
- * Errors: ECORRUPT, and those of stream_chunk. */
-int stream_read(struct cairn *c, struct cairn_record *r, const struct entry *e, void *dst);
+/* A span of the bytes of an entry that lies in chunks, at least one, into dst, which is not to be
+ * used when it fails. Chunks that it has nothing of are not asked for; those that it has a part of
+ * are verified whole, and kept for a while. Errors: ECORRUPT, and those of stream_chunk. */
+int stream_read(
+    struct cairn *c, struct cairn_record *r, const struct entry *e, struct span span, void *dst);
 /* End the stream under way, so that other requests may be made. */
 int stream_stop(struct cairn *c);
 /* The connection is gone: what is in the window stays good. */

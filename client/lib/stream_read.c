@@ -40,25 +40,49 @@ stream_hit(const struct cairn_record *r, uint32_t index, const uint8_t *chunk)
     return NULL;
 }
 
-static int
-stream_read_own(struct cairn *c, struct cairn_record *r, const struct entry *e, uint8_t *dst)
+/* One chunk of an entry, which has it for its own, or of that the bytes that are in the span. */
+static int stream_read_piece(struct cairn *c,
+                             struct cairn_record *r,
+                             const struct entry *e,
+                             uint32_t nth,
+                             struct span span,
+                             uint8_t *dst)
 {
-    uint32_t count = (uint32_t)((e->bytes + LIMIT_CHUNK_BYTES - 1) / LIMIT_CHUNK_BYTES);
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        struct stream_chunk chunk;
-        uint32_t index = e->first_chunk + i;
-        rc = stream_chunk(c, r, index, count - i, dst, &chunk);
-        if (rc == 0 && !chunk.valid) {
-            rc = stream_corrupt(c, r, e, "a chunk of it");
-        }
-        dst += r->chunks[index].bytes;
+    struct stream_chunk chunk;
+    uint32_t index = e->first_chunk + nth;
+    uint64_t starts = nth * (uint64_t)LIMIT_CHUNK_BYTES; /* in the entry */
+    uint64_t ends = starts + r->chunks[index].bytes;
+    uint64_t end = span.offset_bytes + span.bytes;
+    uint64_t from = span.offset_bytes > starts ? span.offset_bytes : starts;
+    uint64_t to = end < ends ? end : ends;
+    bool whole = from == starts && to == ends;
+    uint32_t needed = (uint32_t)((end - starts + LIMIT_CHUNK_BYTES - 1) / LIMIT_CHUNK_BYTES);
+    uint8_t *at = dst + (from - span.offset_bytes);
+    int rc = stream_chunk(c, r, index, needed, whole ? at : NULL, &chunk);
+    if (rc == 0 && !chunk.valid) {
+        rc = stream_corrupt(c, r, e, "a chunk of it");
+    }
+    if (rc == 0 && !whole) {
+        memcpy(at, chunk.data + (from - starts), to - from);
+        chunk.buf->consumed = to == ends;
     }
     return rc;
 }
 
-static int
-stream_read_packed(struct cairn *c, struct cairn_record *r, const struct entry *e, void *dst)
+static int stream_read_own(
+    struct cairn *c, struct cairn_record *r, const struct entry *e, struct span span, uint8_t *dst)
+{
+    uint32_t nth = (uint32_t)(span.offset_bytes / LIMIT_CHUNK_BYTES);
+    uint32_t last = (uint32_t)((span.offset_bytes + span.bytes - 1) / LIMIT_CHUNK_BYTES);
+    int rc = 0;
+    for (; rc == 0 && nth <= last; nth++) {
+        rc = stream_read_piece(c, r, e, nth, span, dst);
+    }
+    return rc;
+}
+
+static int stream_read_packed(
+    struct cairn *c, struct cairn_record *r, const struct entry *e, struct span span, void *dst)
 {
     struct stream_chunk chunk;
     int rc = stream_chunk(c, r, e->first_chunk, 1, NULL, &chunk);
@@ -75,12 +99,14 @@ stream_read_packed(struct cairn *c, struct cairn_record *r, const struct entry *
     if (!digest_equal(&digest, &e->digest)) {
         return stream_corrupt(c, r, e, "what the chunk holds of it");
     }
-    memcpy(dst, from, e->bytes);
-    chunk.buf->consumed = e->offset_bytes + e->bytes == r->chunks[e->first_chunk].bytes;
+    memcpy(dst, from + span.offset_bytes, span.bytes);
+    uint64_t end = e->offset_bytes + span.offset_bytes + span.bytes;
+    chunk.buf->consumed = end == r->chunks[e->first_chunk].bytes;
     return 0;
 }
 
-int stream_read(struct cairn *c, struct cairn_record *r, const struct entry *e, void *dst)
+int stream_read(
+    struct cairn *c, struct cairn_record *r, const struct entry *e, struct span span, void *dst)
 {
     if (c->stream.record != r) {
         int rc = stream_stop(c);
@@ -91,6 +117,6 @@ int stream_read(struct cairn *c, struct cairn_record *r, const struct entry *e, 
         }
         c->lost = false;
     }
-    return e->bytes >= LIMIT_OWN_CHUNK_BYTES ? stream_read_own(c, r, e, dst)
-                                             : stream_read_packed(c, r, e, dst);
+    return e->bytes >= LIMIT_OWN_CHUNK_BYTES ? stream_read_own(c, r, e, span, dst)
+                                             : stream_read_packed(c, r, e, span, dst);
 }

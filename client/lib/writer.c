@@ -20,18 +20,19 @@ int writer_fail(struct cairn_writer *w, int rc, const struct entry *e)
     return rc;
 }
 
-int writer_check_bool(const struct entry *e, const void *data, int code, struct err *err)
+int writer_check_bool(
+    const struct entry *e, struct span part, const void *data, int code, struct err *err)
 {
     const uint8_t *at = data;
     if (e->kind != ENTRY_TENSOR || e->dtype != CAIRN_BOOL) {
         return 0;
     }
-    uint64_t bad = dtype_bad_bool(at, e->bytes);
-    if (bad < e->bytes) {
+    uint64_t bad = dtype_bad_bool(at, part.bytes);
+    if (bad < part.bytes) {
         return err_set(err,
                        code,
                        "element %llu of a bool tensor is %u, neither 0 nor 1",
-                       (unsigned long long)bad,
+                       (unsigned long long)(part.offset_bytes + bad),
                        at[bad]);
     }
     return 0;
@@ -201,7 +202,7 @@ int cairn_put(struct cairn_writer *w, const struct cairn_entry *e, const void *d
                      (unsigned long long)entry.bytes);
         return writer_fail(w, rc, &entry);
     }
-    rc = writer_check_bool(&entry, data, -CAIRN_EINVAL, err);
+    rc = writer_check_bool(&entry, span_of(&entry), data, -CAIRN_EINVAL, err);
     if (rc < 0) {
         return writer_fail(w, rc, &entry);
     }

@@ -81,6 +81,15 @@ struct entry {
     const struct quant *quant; /* of a QFLOAT tensor */
 };
 
+/* A part of the bytes of an entry. */
+struct span {
+    uint64_t offset_bytes, bytes;
+};
+static inline struct span span_of(const struct entry *e) /* all of them */
+{
+    return (struct span){ .bytes = e->bytes };
+}
+
 enum chunk_flag { CHUNK_TRAINABLE = 1, CHUNK_PACKED = 2 };
 
 /* One unit of payload. A chunk belongs to one component, and holds trainable entries or others. */

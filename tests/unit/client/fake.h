@@ -74,6 +74,7 @@ struct fake {
     void (*mangle)(struct fake *f, uint32_t type, union wire_msg *msg, uint8_t *payload);
     unsigned knob;                /* for the hook */
     atomic_uint seen[FAKE_TYPES]; /* frames received, by type */
+    atomic_uint asked_chunks;     /* by LOAD */
     atomic_uint connections, bad; /* bad: frames that a client may not send like that */
     atomic_bool release;
     int released_fd; /* eventfd: the answer is sent */

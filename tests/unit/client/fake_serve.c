@@ -326,6 +326,7 @@ void fake_load(struct fake *f, struct fake_conn *c, uint32_t request, const stru
         fake_bad(f, c, "LOAD out of order");
         return;
     }
+    atomic_fetch_add(&f->asked_chunks, load->chunk_count);
     c->loading = true;
     c->load_request = request;
     c->load_next = load->first_chunk;
