@@ -5,10 +5,12 @@
  * saved its region, empty then, is backed by an arena for those to come. An arena belongs to one
  * connection. When that is lost, what was captured is sent as DATA, and the next capture gets
  * private memory again: the daemon may still be reading the arena. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal/ckd.h"
 #include "lib/call.h"
+#include "lib/rec.h"
 
 /* What a record may grow until its arena is too small: a sixteenth, and what packing wants. */
 #define ARENA_SLACK_BYTES (UINT64_C(32) << 20)
@@ -149,8 +151,10 @@ void cl_tend_arenas(struct cairn *c)
         }
         if (arena_close_unused(c) < 0 || arena_ask(c, r) < 0) {
             c->arena_busy = c->connection;
+            (void)snprintf(c->arena_why, sizeof c->arena_why, "%s", c->err.msg);
             break;
         }
+        c->arena_why[0] = '\0';
     }
     c->err = before;
     c->lost = false;
@@ -160,4 +164,53 @@ void cl_tend_arenas_anew(struct cairn *c)
 {
     c->arena_busy = 0;
     cl_tend_arenas(c);
+}
+
+/* ---- what came of it ---- */
+
+struct arena_tally {
+    unsigned shared;
+    uint64_t shared_bytes;
+};
+
+static void arena_tally_add(const struct cairn *c, struct arena_tally *t, const struct region *r)
+{
+    if (r != NULL && r->shared_bytes > 0 && arena_is_ours(c, r->lease)) {
+        t->shared++;
+        t->shared_bytes += r->shared_bytes;
+    }
+}
+
+static struct arena_tally arena_tally(const struct cairn *c)
+{
+    struct arena_tally t = { 0 };
+    for (size_t i = 0; i < REGION_CACHE; i++) {
+        arena_tally_add(c, &t, c->regions.free[i]);
+    }
+    for (const struct cairn_record *r = c->records; r != NULL; r = r->next) {
+        arena_tally_add(c, &t, r->region);
+    }
+    return t;
+}
+
+const char *cairn_memory(struct cairn *c)
+{
+    if (cl_enter_local(c) < 0) {
+        return "";
+    }
+    struct arena_tally t = arena_tally(c);
+    const char *why = c->arena_why[0] != '\0' ? c->arena_why
+                      : c->connection == 0    ? "there was no connection to a daemon yet"
+                      : t.shared == REGION_CACHE
+                          ? ""
+                          : "not asked for yet (cairn_warm, or a first save)";
+    (void)snprintf(c->memory,
+                   sizeof c->memory,
+                   "%u of %u arenas, %llu MiB%s%s",
+                   t.shared,
+                   REGION_CACHE,
+                   (unsigned long long)(t.shared_bytes >> 20),
+                   why[0] == '\0' ? "" : "; no more: ",
+                   why);
+    return c->memory;
 }

@@ -187,12 +187,16 @@ int capture_start(struct cairn *c,
                   uint32_t kind,
                   struct capture **ret)
 {
+    int rc = c->capture == NULL ? busy_make_room(c) : 0; /* else it is refused at once */
+    if (rc < 0) {
+        return rc;
+    }
     struct capture *cap = calloc(1, sizeof *cap);
     if (cap == NULL) {
         (void)err_set(&c->err, -CAIRN_ENOMEM, "no memory for a capture");
         return -CAIRN_ENOMEM;
     }
-    int rc = capture_begin(c, cap);
+    rc = capture_begin(c, cap);
     if (rc < 0) {
         free(cap);
         return rc;

@@ -90,8 +90,11 @@ void capture_abort(struct capture *cap);
 
 /* May the handle capture? Also one that did not open. Tells of a save that has failed, once. */
 int capture_enter(struct cairn *c);
+/* Two captured records of the handle are the most: wait for one that is being saved, or refuse
+ * (busy.c). 0 also when neither is. Errors: EBUSY, ETIMEDOUT. */
+int busy_make_room(struct cairn *c);
 /* Check the trainer and begin; nothing of the trainer but its generation and its window is read.
- * Errors: EBUSY, EINVAL, EWINDOW, ENOMEM. */
+ * Errors: EBUSY, ETIMEDOUT, EINVAL, EWINDOW, ENOMEM. */
 int capture_start(struct cairn *c,
                   const struct cairn_trainer *t,
                   uint32_t kind,

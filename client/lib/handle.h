@@ -36,8 +36,9 @@ struct cairn {
     char *run;      /* NULL: an administrator's handle that was not turned to a run yet */
     struct err err; /* of the last failure */
     int timeout_ms;
-    bool unusable; /* open failed: only cairn_error and cairn_close */
-    bool forked;   /* this is the child */
+    bool unusable;    /* open failed: only cairn_error and cairn_close */
+    bool forked;      /* this is the child */
+    bool refuse_busy; /* captures do not wait for memory (busy.c) */
 
     /* The connection (call.c). */
     int fd;                   /* -1: none */
@@ -71,6 +72,8 @@ struct cairn {
     struct lease *leases[HANDLE_LEASES]; /* arenas that were lent to it (arena.c) */
     uint64_t arena_refused;              /* the connection on which the daemon lends none */
     uint64_t arena_busy;                 /* the same, until the next save begins */
+    char arena_why[512];                 /* why the last arena that was asked for did not come */
+    char memory[640];                    /* cairn_memory's sentence */
     bool closed;                         /* its memory stays for slots that are open */
     pthread_mutex_t slot_lock;           /* slots may be done by any thread */
     struct capture *capture;             /* under way; this and the next three: under slot_lock */

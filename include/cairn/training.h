@@ -82,16 +82,31 @@ struct cairn_trainer {
     void *warn_arg;
 };
 
+/* A handle has room for two captured records: one that is being saved, one that is captured
+ * meanwhile. What does a capture when both are taken? false (from the start): it waits until the
+ * save that is under way is durable, and takes new memory if there is none, since then only the
+ * caller can free some. true: it fails with EBUSY, in both cases.
+ * Errors: EINVAL; EFORK.   Ownership: -.   Threads: one per handle.   Blocks: never. */
+CAIRN_API int cairn_set_busy(struct cairn *c, bool refuse);
+
+/* Where captures of this handle go, in a sentence for a log: how many of its two records lie in
+ * arenas, memory that the daemon reads for itself, and why not both: payload of the others travels
+ * on the socket. Known after cairn_warm, or after the first save.
+ * Errors: none; "" of a handle that cannot capture.   Ownership: the handle's, valid until the next
+ * call of this.   Threads: one per handle.   Blocks: never. */
+CAIRN_API const char *cairn_memory(struct cairn *c);
+
 /* Capture a boundary into memory of the library (seed: capture, capture_with_dtypes,
- * capture_weighted, capture_weighted_with_dtypes). Talks to no daemon. The trainer may go on as
- * soon as it returns; later changes do not reach the record. Errors: what a callback returned;
- * ECONCURRENT; ESYNC a slot was left open; EBUSY a capture of this handle is under way; EWINDOW;
+ * capture_weighted, capture_weighted_with_dtypes). Asks the daemon nothing. The trainer may go on
+ * as soon as it returns; later changes do not reach the record. Errors: what a callback returned;
+ * ECONCURRENT; ESYNC a slot was left open; EBUSY a capture of this handle is under way, or there is
+ * no room (cairn_set_busy); ETIMEDOUT it was waited for longer than the handle's timeout; EWINDOW;
  * EDTYPES one (id, trainable) with two dtypes, or the walk and the model differ; EINVAL; EEXIST;
  * ELIMIT; ENOMEM; what a save that was started before and not waited for has failed with, once and
  * before anything is captured (cairn_save_start): capture again. On failure there is no record.
  * Ownership: *ret is saved or freed by the caller.
  * Threads: one per handle, and no update of the trainer meanwhile.   Blocks: for one copy of the
- * state. */
+ * state; before it, for a save, if two records are in memory (cairn_set_busy). */
 CAIRN_API int
 cairn_capture(struct cairn *c, const struct cairn_trainer *t, struct cairn_record **ret);
 CAIRN_API int cairn_capture_with_dtypes(struct cairn *c,
@@ -110,8 +125,8 @@ typedef void cairn_captured_fn(void *arg, int rc, struct cairn_record *r);
 
 /* Capture asynchronously: the trainer's own copies fill the slots (cairn_put_slot) of any component
  * meanwhile, from any thread, and nobody waits for them (seed: capture_async,
- * capture_async_with_dtypes, capture_weighted_async; the fourth by the same rule). Talks to no
- * daemon. The gradients are asked before this returns; model, optimizer, scheduler and state by
+ * capture_async_with_dtypes, capture_weighted_async; the fourth by the same rule). Asks the daemon
+ * nothing. The gradients are asked before this returns; model, optimizer, scheduler and state by
  * cairn_process, once all slots of the gradients are done; `done` is called by cairn_process once
  * all slots are. The record is to the byte that of the synchronous call. *t is copied; what it
  * points to must stay, and the trainer must not be updated, until `done` is called: with a
@@ -122,7 +137,7 @@ typedef void cairn_captured_fn(void *arg, int rc, struct cairn_record *r);
  * told to `done`, which is called exactly once. As the synchronous calls (but not ESYNC); EBUSY;
  * ECANCELED the handle was closed first (cairn_close).
  * Ownership: the record is the receiver's.   Threads: one per handle.   Blocks: for one copy of
- * what the gradients put without a slot. */
+ * what the gradients put without a slot; before it as cairn_capture. */
 CAIRN_API int cairn_capture_async(struct cairn *c,
                                   const struct cairn_trainer *t,
                                   cairn_captured_fn *done,

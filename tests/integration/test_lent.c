@@ -2,6 +2,7 @@
  * inline all the same. */
 #include <cairn/admin.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "site.h"
@@ -47,6 +48,13 @@ static void lent_why(const struct site *s, uint64_t step, const char *why)
         daemon_show_log(&s->d);
     }
     cr_assert_eq(count, 1, "step %d, expected%s", (int)step, why_text);
+}
+
+/* What the client says of itself. */
+static void lent_memory(struct cairn *c, const char *words)
+{
+    const char *text = cairn_memory(c);
+    cr_assert_not_null(strstr(text, words), "%s", text);
 }
 
 CASE(lent, status_counts_what_is_lent_and_to_whom, .timeout = 60)
@@ -103,8 +111,13 @@ CASE(lent, log_says_that_no_arena_was_asked_for, .timeout = 60)
     struct site s;
     site_up(&s);
     lent_fill(&s);
+    lent_memory(s.c, "0 of 2 arenas, 0 MiB; no more: not asked for yet");
     site_save(&s, 1, NULL);
     lent_why(&s, 1, "its connection has asked for no arena yet");
+    lent_memory(s.c, "1 of 2 arenas, ");
+    cr_assert_eq(cairn_warm(s.c, 16 * LENT_MIB, 2), 0, "%s", cairn_error(s.c));
+    lent_memory(s.c, "2 of 2 arenas, ");
+    cr_assert_null(strchr(cairn_memory(s.c), ';'), "%s", cairn_memory(s.c));
     site_down(&s);
 }
 
@@ -117,6 +130,7 @@ CASE(lent, log_says_that_none_are_lent, .timeout = 60)
     site_save(&s, 2, NULL);
     lent_why(&s, 1, "its connection has asked for no arena yet");
     lent_why(&s, 2, "this daemon lends no arenas");
+    lent_memory(s.c, "0 of 2 arenas, 0 MiB; no more: this daemon lends no arenas");
     cr_assert_eq(lent_status(&s).arena_bytes, 0);
     site_down(&s);
 }
@@ -143,6 +157,8 @@ CASE(lent, log_says_that_what_may_be_lent_is_used_up, .timeout = 60)
     cr_assert_eq(cairn_warm(s.c, 16 * LENT_MIB, 1), 0, "%s", cairn_error(s.c));
     site_save(&s, 1, NULL);
     lent_why(&s, 1, "an arena was refused: what may be lent is used up");
+    lent_memory(s.c, "0 of 2 arenas, 0 MiB; no more: an arena of ");
+    lent_memory(c, "1 of 2 arenas, ");
     cr_assert_eq(lent_status(&s).arena_count, 1);
     (void)cairn_close(c);
     site_down(&s);
