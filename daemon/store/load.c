@@ -209,6 +209,7 @@ static int load_page_txn(struct txn *t, void *arg, struct err *err)
         return row_damage(rc, component_name(p->component), err);
     }
     rc = row_entries_decode(value, p->bump, p->entries, err);
+    row_forget(value);
     if (rc < 0) {
         return rc == -CAIRN_ENOMEM || p->bump->exhausted
                    ? err_set(err, -CAIRN_ENOMEM, "a manifest page does not fit the memory for it")

@@ -1,6 +1,7 @@
 #include "store/manifest.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "store/row.h"
@@ -16,9 +17,14 @@ int st_manifest_new(const struct boundary *announced, struct st_manifest **ret, 
     return 0;
 }
 
+/* From this size on, what was held is given back to the system at once: it lies in many pieces, of
+ * which malloc by itself gives nothing back. */
+#define MANIFEST_LARGE_BYTES ((size_t)16 << 20)
+
 struct st_manifest *st_manifest_free(struct st_manifest *m)
 {
     if (m != NULL) {
+        bool large = m->staged_bytes > MANIFEST_LARGE_BYTES;
         for (uint32_t i = 0; i < m->page_count; i++) {
             free(m->pages[i].data);
             free(m->pages[i].first_path);
@@ -26,6 +32,9 @@ struct st_manifest *st_manifest_free(struct st_manifest *m)
         free(m->pages);
         check_fini(&m->check);
         free(m);
+        if (large) {
+            (void)malloc_trim(0);
+        }
     }
     return NULL;
 }

@@ -1,5 +1,8 @@
 #include "store/row.h"
 
+#include <sys/mman.h>
+
+#include "internal/limits.h"
 #include "record/digest.h"
 #include "store/rc.h"
 
@@ -57,6 +60,20 @@ int row_get(
         return rc_lmdb(err, rc, "read row %s", text);
     }
     return row_check(db, key_slice(key), row_slice(&v), ret_value, err);
+}
+
+/* Pages at its ends may hold other rows, which costs who reads those a look into the page cache. */
+void row_forget(struct slice value)
+{
+    enum { PAGE = LIMIT_PAGE_BYTES };
+    union {
+        const void *in;
+        uint8_t *out;
+    } pun = { .in = value.data };
+    size_t in_page = (uintptr_t)value.data % PAGE;
+    if (value.bytes > PAGE) {
+        (void)madvise(pun.out - in_page, in_page + value.bytes, MADV_DONTNEED);
+    }
 }
 
 bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value)

@@ -17,6 +17,9 @@ int row_check(
 /* Values are LMDB's memory: valid until the transaction ends or writes. ENOENT names the row. */
 int row_get(
     struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value, struct err *err);
+/* A value is not needed any more: the daemon no longer counts as using the pages of the index that
+ * hold it. They stay in the page cache, for whoever reads them next. */
+void row_forget(struct slice value);
 /* What lies there of a row that is damaged, to say more about it; nothing of it may be believed.
  * False: nothing does. */
 bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value);
