@@ -252,12 +252,16 @@ static int restore_code(struct cairn *c, int rc)
 
 static int restore_both(struct restore *x)
 {
+    bool resident = x->r->resident;
     int rc = restore_fit(x);
     if (rc == 0 && x->t->verify_first) {
         rc = restore_verify(x->c, x->r);
     }
     if (rc == 0) {
         rc = restore_get(x);
+    }
+    if (rc == 0 && resident && !x->r->resident) {
+        odd_memory(x->r, x->c->resident.why, x->t);
     }
     contract_fini(&x->recorded);
     contract_fini(&x->live);
