@@ -164,7 +164,7 @@ CASE(codec, small_ones)
     union wire_msg in = { .manifest = { COMPONENT_WINDOW, UINT32_MAX } };
     codec_there_and_back(WIRE_MANIFEST, &in, &out);
     cr_assert(out.manifest.component == COMPONENT_WINDOW && out.manifest.page == UINT32_MAX);
-    in = (union wire_msg){ .chunk_list = { 9 } };
+    in = (union wire_msg){ .chunk_list = { .first = 9 } };
     codec_there_and_back(WIRE_CHUNK_LIST, &in, &out);
     cr_assert(out.chunk_list.first == 9 && out.chunk_list.arena == 0);
     in.chunk_list.arena = UINT32_MAX;
