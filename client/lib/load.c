@@ -149,9 +149,6 @@ static int load_chunks(struct cairn_record *r)
             first += answer.chunks.count;
         }
     }
-    if (rc == 0) {
-        resident_ready(r->c, r);
-    }
     return rc;
 }
 

@@ -140,28 +140,13 @@ void resident_place(struct cairn *c, const struct wire_chunks *page)
     }
 }
 
-/* From the first to the last: what lies between is read too, but for a few gaps. */
-void resident_ready(struct cairn *c, const struct cairn_record *r)
-{
-    const struct resident *m = &c->resident;
-    uint64_t from = m->bytes;
-    uint64_t to = 0;
-    if (m->record != r) {
-        return;
-    }
-    for (uint32_t i = 0; i < r->boundary.chunk_count; i++) {
-        uint64_t end = m->offsets[i] + r->chunks[i].bytes;
-        from = m->offsets[i] < from ? m->offsets[i] : from;
-        to = end > to ? end : to;
-    }
-    pages_read_ahead(m->base, from, to);
-}
-
 /* ---- reading ---- */
 
 static struct digest resident_copy(struct resident *m, uint32_t index, void *dst, uint32_t bytes)
 {
-    struct source_memory from = source_of(m->base + m->offsets[index]);
+    uint64_t at = m->offsets[index];
+    struct source_memory from = source_of(m->base + at);
+    pages_read_ahead(m->base, at, at + bytes);
     hasher_start(m->hasher);
     source_take_all(m->hasher, NULL, dst, &from.source, bytes);
     return hasher_end(m->hasher);

@@ -38,8 +38,6 @@ uint32_t resident_arena(const struct cairn *c, const struct cairn_record *r);
 /* The descriptors of some chunks, with their places: those that cannot be right are given up for.
  */
 void resident_place(struct cairn *c, const struct wire_chunks *page);
-/* All chunks have their places: have the pages mapped before they are read. */
-void resident_ready(struct cairn *c, const struct cairn_record *r);
 /* Copy a chunk of this record to dst, if it is there and as it should be. False: take it from the
  * disk. */
 bool resident_take(struct cairn *c, struct cairn_record *r, uint32_t index, void *dst);

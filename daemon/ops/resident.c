@@ -13,6 +13,9 @@
 
 #include "ops/ops_int.h"
 
+#define RESIDENT_CHUNK_BYTES (UINT64_C(1) << 20)
+#define RESIDENT_CHUNKS_LEAST 64u
+
 struct resident {
     struct ops *ops;
     struct run_name name;
@@ -161,6 +164,14 @@ void resident_unread(struct resident *r)
 
 /* ---- the beginning ---- */
 
+/* The places are the daemon's own memory: chunks may share bytes, so that there can be any number
+ * of them in an arena. What a library packs has no more than this. */
+static bool resident_is_packed(const struct upload *u)
+{
+    return u->boundary.chunk_count <=
+           arena_bytes(u->arena->arena) / RESIDENT_CHUNK_BYTES + RESIDENT_CHUNKS_LEAST;
+}
+
 static struct resident *resident_new(struct upload *u)
 {
     struct resident *r = calloc(1, sizeof *r);
@@ -194,7 +205,7 @@ void resident_commit(struct upload *u)
         resident_drop(there, LOG_LEVEL_DEBUG, "another run was saved from its arena");
     }
     if (u->arena == NULL || u->arena->resident != NULL || u->arena->closed || u->ops->stopping ||
-        u->ops->options.resident_bytes == 0) {
+        u->ops->options.resident_bytes == 0 || !resident_is_packed(u)) {
         return;
     }
     if (resident_new(u) == NULL) {
