@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "record/digest.h"
 #include "resident_site.h"
 #include "support/case.h"
 
@@ -163,4 +164,94 @@ CASE(resident_hostile, there_are_only_so_many, .timeout = 60)
     hand_unmap(&h);
     reader_asks(&h);
     reader_down(&h);
+}
+
+/* ---- more chunks than a library would pack ---- */
+
+enum { MANY_MOST = 4 + 64, MANY_BYTES = 2000 }; /* of an arena of 4 MiB */
+
+struct many {
+    uint32_t count;
+    struct chunk chunks[MANY_MOST + 1];
+    uint64_t offsets[MANY_MOST + 1]; /* all of them 0: they may share their bytes */
+    struct entry entries[MANY_MOST + 1];
+    char paths[MANY_MOST + 1][8];
+    uint64_t shape[1];
+};
+
+static void many_fill(struct many *m, const struct hand *h, uint32_t count)
+{
+    *m = (struct many){ .count = count, .shape = { MANY_BYTES } };
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(m->paths[i], sizeof m->paths[i], "t%03u", i);
+        m->chunks[i] = (struct chunk){ .component = COMPONENT_MODEL,
+                                       .flags = CHUNK_PACKED,
+                                       .bytes = MANY_BYTES,
+                                       .digest = digest_bytes(h->base, MANY_BYTES) };
+        m->entries[i] = (struct entry){ .path = slice_str(m->paths[i]),
+                                        .kind = ENTRY_TENSOR,
+                                        .dtype = CAIRN_U8,
+                                        .rank = 1,
+                                        .shape = m->shape,
+                                        .bytes = MANY_BYTES,
+                                        .first_chunk = i,
+                                        .digest = m->chunks[i].digest };
+    }
+}
+
+/* What SEAL and BEGIN say of it. */
+static void many_sum(const struct many *m, struct hand *h, uint8_t id)
+{
+    struct component_info *model = &h->infos[0];
+    struct component_digest *digest = component_digest_new(COMPONENT_MODEL, (struct slice){ 0 });
+    for (uint32_t i = 0; i < m->count; i++) {
+        component_digest_entry(digest, &m->entries[i]);
+    }
+    hand_sum(h, id);
+    model->entry_count = m->count;
+    model->chunk_count = m->count;
+    model->bytes = (uint64_t)m->count * MANY_BYTES;
+    model->digest = component_digest_end(digest);
+    (void)component_digest_free(digest);
+    h->boundary.entry_count = m->count;
+    h->boundary.chunk_count = m->count;
+    h->boundary.payload_bytes = model->bytes;
+    h->boundary.stored_bytes = (uint64_t)m->count * 4096;
+    h->boundary.root = digest_root(&h->boundary, h->infos, 5);
+}
+
+static void many_saved(uint32_t count, uint8_t id)
+{
+    struct hand h;
+    struct many m;
+    hand_up(&h, d.socket, "many");
+    hand_open(&h);
+    hand_arena(&h, WIRE_ARENA_MAPPED);
+    memset(h.base, 0, h.bytes);
+    memset(h.base, id, MANY_BYTES);
+    many_fill(&m, &h, count);
+    many_sum(&m, &h, id);
+    hand_begin(&h);
+    const union wire_msg chunks = {
+        .chunks = { .chunks = m.chunks, .count = count, .offsets = m.offsets }
+    };
+    const union wire_msg entries = {
+        .entries = { .component = COMPONENT_MODEL, .entries = m.entries, .count = count }
+    };
+    cr_assert(peer_send(&h.p, WIRE_CHUNKS, h.request, &chunks, (struct slice){ 0 }));
+    cr_assert(peer_send(&h.p, WIRE_ENTRIES, h.request, &entries, (struct slice){ 0 }));
+    hand_seal(&h);
+    cr_assert_gt(hand_committed(&h), 0);
+    hand_down(&h);
+}
+
+/* Where each of them lies is in the daemon's own memory. */
+CASE(resident_hostile, more_chunks_than_anybody_packs_do_not_stay, .timeout = 60)
+{
+    daemon_begin(&d, "resident_hostile", NULL, NULL);
+    many_saved(MANY_MOST, 1);
+    wait_stay(&d, 1);
+    many_saved(MANY_MOST + 1, 2);
+    wait_stay(&d, 0);
+    daemon_end(&d);
 }
