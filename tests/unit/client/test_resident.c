@@ -1,6 +1,7 @@
 /* Payload out of memory that the daemon has kept: whatever is wrong with it, the trainer gets what
  * was saved, and the daemon's own copy where memory has another. */
 #include <cairn/admin.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ground.h"
@@ -31,7 +32,8 @@ static bool restored(struct ground *g, const char *warning)
     struct job other;
     job_like(&other, &g->job);
     other.t.warn = warn;
-    other.t.warn_arg = strcpy(words, warning);
+    (void)snprintf(words, sizeof words, "%s", warning);
+    other.t.warn_arg = words;
     warnings = 0;
     cr_assert_eq(cairn_load(g->c, "latest", 0, &r), 0, "%s", cairn_error(g->c));
     cr_assert_eq(cairn_restore(g->c, r, &other.t), 0, "%s", cairn_error(g->c));
