@@ -149,6 +149,25 @@ CASE(resident_hostile, only_what_is_pinned_and_stays_is_lent, .timeout = 60)
     daemon_end(&d);
 }
 
+CASE(resident_hostile, an_older_boundary_is_not_lent_the_last_ones_memory, .timeout = 60)
+{
+    struct hand h;
+    daemon_begin(&d, "resident_hostile", NULL, NULL);
+    trainer_leaves(&d, "run", 20, 1);
+    trainer_leaves(&d, "run", 30, 1);
+    union wire_msg msg = {
+        .describe = { .run = slice_str("run"), .selector = slice_str("latest~1"), .pin = true }
+    };
+    hand_up(&h, d.socket, "run");
+    ask(&h, WIRE_DESCRIBE, msg);
+    peer_expect(&h.p, WIRE_DESCRIBED, ASK, &msg);
+    cr_assert_not(msg.described.resident);
+    ask(&h, WIRE_RESIDENT, (union wire_msg){ 0 });
+    refused(&h, CAIRN_ENOENT, "is not in memory");
+    hand_down(&h);
+    daemon_end(&d);
+}
+
 CASE(resident_hostile, there_are_only_so_many, .timeout = 60)
 {
     struct hand h;

@@ -24,6 +24,20 @@ static void warn(void *arg, const char *sentence)
     warnings += strstr(sentence, arg) != NULL;
 }
 
+/* Mappings that this process has of it. */
+static unsigned mapped(void)
+{
+    char line[512];
+    unsigned count = 0;
+    FILE *f = fopen("/proc/self/maps", "re");
+    cr_assert_not_null(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        count += strstr(line, "fake-arena") != NULL;
+    }
+    (void)fclose(f);
+    return count;
+}
+
 /* Load the newest and restore it: equal, whatever there is in memory. */
 static bool restored(struct ground *g, const char *warning)
 {
@@ -39,6 +53,7 @@ static bool restored(struct ground *g, const char *warning)
     cr_assert_eq(cairn_restore(g->c, r, &other.t), 0, "%s", cairn_error(g->c));
     cr_assert_null(job_differs(&g->job, &other), "%s", job_differs(&g->job, &other));
     bool resident = cairn_record_resident(r);
+    cr_assert_eq(mapped(), 0, "all of it was read");
     (void)cairn_record_free(r);
     job_fini(&other);
     return resident;
@@ -116,7 +131,34 @@ CASE(resident, survives_a_connection_lost_anywhere)
     }
 }
 
-/* What is mapped stays, and its digests with it. */
+/* What is mapped stays, and its digests with it: also when a call has found the daemon to be
+ * another one meanwhile. */
+CASE(resident, outlives_its_connection)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    struct cairn_boundary found;
+    struct job other;
+    size_t count = 0;
+    saved(&g, FAKE_RESIDENT_GOOD);
+    job_like(&other, &g.job);
+    cr_assert_eq(cairn_load(g.c, "latest", 0, &r), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(mapped(), 1);
+    fake_pause(&g.fake);
+    fake_resume(&g.fake);
+    cr_assert_eq(cairn_find(g.c, "latest", 1, &found, &count), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(g.fake.connections, 2);
+    cr_assert_eq(cairn_restore(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
+    cr_assert_null(job_differs(&g.job, &other), "%s", job_differs(&g.job, &other));
+    cr_assert(cairn_record_resident(r));
+    cr_assert_eq(fake_seen(&g.fake, WIRE_LOAD), 0);
+    cr_assert_eq(cairn_find(g.c, "latest", 1, &found, &count), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(fake_seen(&g.fake, WIRE_ARENA_CLOSE), 0, "it was lent on another connection");
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    ground_down(&g);
+}
+
 CASE(resident, needs_no_daemon_once_it_is_loaded)
 {
     struct ground g;
