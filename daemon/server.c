@@ -124,6 +124,7 @@ static int srv_start_ops(struct server *s, struct err *err)
         .pool_bytes = conf->pool_bytes,
         .read_pool_bytes = conf->read_pool_bytes,
         .arena_bytes = conf->arena_bytes,
+        .resident_bytes = conf->resident_bytes,
         .metadata_bytes = conf->metadata_bytes,
         .allow_root_trainers = conf->allow_root_trainers,
         .read_group = conf->read_group,

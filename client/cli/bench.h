@@ -6,6 +6,7 @@
  *   bench_place.c   room and directory
  *   bench_run.c     the one that measures, in a process of its own: rounds
  *   bench_steps.c   of these steps
+ *   bench_restart.c and of this one: a trainer goes, the next one comes
  *   bench_floor.c   what the machine can do at best
  *   bench_state.c   the training state that is saved
  *   bench_report.c  ratios, goals, the table and the JSON */
@@ -31,6 +32,8 @@ enum bench_row {
     BENCH_LOAD,
     BENCH_SMALL,
     BENCH_DAEMON_CPU,
+    BENCH_RESIDENT,
+    BENCH_RESIDENT_ALL,
     BENCH_ROWS /* how many */
 };
 

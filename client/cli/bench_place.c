@@ -69,11 +69,11 @@ static uint64_t place_memory_bytes(void)
 
 static int place_memory(const struct bench_options *o)
 {
-    uint64_t needed_bytes = 3 * o->size_bytes + 2 * PLACE_SMALL_BYTES + 2 * PLACE_SPARE_BYTES;
+    uint64_t needed_bytes = 4 * o->size_bytes + 2 * PLACE_SMALL_BYTES + 2 * PLACE_SPARE_BYTES;
     uint64_t free_bytes = place_memory_bytes();
     return free_bytes == 0 || free_bytes >= needed_bytes
                ? OUT_OK
-               : place_short(o, NULL, needed_bytes, free_bytes, "the state, its capture, a copy");
+               : place_short(o, NULL, needed_bytes, free_bytes, "the state, a copy, two captures");
 }
 
 int bench_place_room(const struct bench_options *o, const char *dir)

@@ -38,6 +38,16 @@ static const struct report_row {
                            "0.25 s/GiB",
                            1.0,
                            false },
+    [BENCH_RESIDENT] = { "restore_resident",
+                         "restore after a restart, from memory",
+                         "memcpy, 1 thread",
+                         1.5,
+                         false },
+    [BENCH_RESIDENT_ALL] = { "restore_resident_all",
+                             "the same, with its load",
+                             "memcpy, 1 thread",
+                             2.3,
+                             false },
 };
 _Static_assert(sizeof report_rows / sizeof report_rows[0] == BENCH_ROWS, "a text for every row");
 

@@ -14,12 +14,17 @@
 
 /* ---- failures: said here, once; -1 goes up ---- */
 
-int bench_library(struct bench *b, int rc)
+int bench_library_of(struct bench *b, struct cairn *c, int rc)
 {
     if (rc < 0) {
-        b->code = (int)out_fail(b->c, b->options->json, rc, b->doing);
+        b->code = (int)out_fail(c, b->options->json, rc, b->doing);
     }
     return rc < 0 ? -1 : 0;
+}
+
+int bench_library(struct bench *b, int rc)
+{
+    return bench_library_of(b, b->c, rc);
 }
 
 int bench_system(struct bench *b, int rc)
@@ -196,6 +201,7 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "load", step_load },
         { "small tensors", step_small },
         { "end", bench_step_end },
+        { "restart", bench_step_restart },
     },
     {
         { "begin", step_begin },
@@ -208,5 +214,6 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "raw read", step_raw_read },
         { "small tensors", step_small },
         { "end", bench_step_end },
+        { "restart", bench_step_restart },
     },
 };

@@ -26,6 +26,7 @@ struct bench {
 /* For those who do something for b, who have set b->doing: say what failed and keep the exit code.
  * rc: of the library; of a call with errno; of a finding of our own. Return 0 or -1. */
 int bench_library(struct bench *b, int rc);
+int bench_library_of(struct bench *b, struct cairn *c, int rc); /* on another handle than b's */
 int bench_system(struct bench *b, int rc);
 int bench_broken(struct bench *b, int rc, const char *why);
 
@@ -35,12 +36,15 @@ int bench_save(struct bench *b, const struct bench_state *s, double *capture, do
 /* Drop what was saved: the disk is as full as before. Returns 0 or -1. */
 int bench_step_end(struct bench *b);
 
+/* One trainer saves and goes, the next one restores from its memory. Returns 0 or -1. */
+int bench_step_restart(struct bench *b);
+
 /* The steps of even rounds and of odd ones, in order. */
 struct bench_step {
     const char *name;
     int (*take)(struct bench *b); /* 0 or -1 */
 };
-enum { BENCH_STEPS = 10 };
+enum { BENCH_STEPS = 11 };
 extern const struct bench_step bench_steps[2][BENCH_STEPS];
 
 #endif

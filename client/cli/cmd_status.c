@@ -15,10 +15,14 @@ static const char status_doc[] =
     "   \"open_runs\": N, \"connections\": N, \"uploads\": N, \"pool_bytes\": N,\n"
     "   \"pool_used_bytes\": N, \"disk_free_bytes\": N, \"disk_total_bytes\": N,\n"
     "   \"committed\": N, \"failed\": N, \"arena_bytes\": N, \"arena_share_bytes\": N,\n"
-    "   \"arena_lent_bytes\": N, \"arena_own_bytes\": N, \"arenas\": N, \"rings\": N}\n"
+    "   \"arena_lent_bytes\": N, \"arena_own_bytes\": N, \"arenas\": N, \"rings\": N,\n"
+    "   \"resident_bytes\": N, \"resident_kept_bytes\": N, \"resident_records\": N}\n"
     "committed and failed count boundaries since the daemon started. arena_bytes may be lent to "
     "trainers (0: none is), arena_share_bytes of it to you; arena_lent_bytes are lent now, "
-    "arena_own_bytes of them to you, in so many arenas, rings (for loads) among them.";
+    "arena_own_bytes of them to you, in so many arenas, rings (for loads) among them. "
+    "resident_bytes of arena_bytes may stay when their trainers are gone (0: none do), for the "
+    "next "
+    "ones to load from; resident_kept_bytes do, beside what is lent, in so many records.";
 
 static error_t status_parse(int key, char *arg, struct argp_state *state)
 {
@@ -62,6 +66,9 @@ static void status_json(const struct cairn_status *s)
     json_set(o, "arena_own_bytes", json_u64(s->arena_own_bytes));
     json_set(o, "arenas", json_u64(s->arena_count));
     json_set(o, "rings", json_u64(s->ring_count));
+    json_set(o, "resident_bytes", json_u64(s->resident_bytes));
+    json_set(o, "resident_kept_bytes", json_u64(s->resident_kept_bytes));
+    json_set(o, "resident_records", json_u64(s->resident_count));
     json_out(o);
 }
 
@@ -95,6 +102,10 @@ static void status_text_arenas(const struct cairn_status *s)
     (void)printf("to you %s, at most %s\n",
                  out_size(&a, s->arena_own_bytes),
                  out_size(&b, s->arena_share_bytes));
+    (void)printf("resident     %" PRIu64 " records in %s, at most %s\n",
+                 s->resident_count,
+                 out_size(&a, s->resident_kept_bytes),
+                 out_size(&b, s->resident_bytes));
 }
 
 static void status_text(const struct cairn_status *s)

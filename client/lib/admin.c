@@ -288,7 +288,10 @@ int cairn_status(struct cairn *c, struct cairn_status *ret)
                                   .arena_lent_bytes = from->arena_lent_bytes,
                                   .arena_own_bytes = from->arena_own_bytes,
                                   .arena_count = from->arena_count,
-                                  .ring_count = from->ring_count };
+                                  .ring_count = from->ring_count,
+                                  .resident_bytes = from->resident_bytes,
+                                  .resident_kept_bytes = from->resident_kept_bytes,
+                                  .resident_count = from->resident_count };
     admin_text(ret->server, sizeof ret->server, from->server);
     admin_text(ret->data_dir, sizeof ret->data_dir, from->data_dir);
     admin_text(ret->io_mode, sizeof ret->io_mode, from->io_mode);

@@ -311,6 +311,9 @@ int cl_ready(struct cairn *c)
     if (rc == 0 && c->unpin) {
         rc = call_unpin(c);
     }
+    if (rc == 0) {
+        rc = resident_give_back(c);
+    }
     return rc;
 }
 

@@ -206,6 +206,7 @@ struct cairn *cairn_close(struct cairn *c)
     pending_orphan_all(c);
     cl_drop(c);
     stream_forget(&c->stream);
+    resident_gone(c, NULL);
     for (struct cairn_record *r = c->records; r != NULL; r = r->next) {
         r->c = NULL;
     }

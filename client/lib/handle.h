@@ -11,6 +11,7 @@
 #include "internal/slice.h"
 #include "lib/progress.h"
 #include "lib/region.h"
+#include "lib/resident.h"
 #include "lib/ring.h"
 #include "lib/stream.h"
 #include "lib/transport.h"
@@ -61,6 +62,7 @@ struct cairn {
     struct stream_plan plan;
     struct stream stream;
     struct ring ring;
+    struct resident resident; /* outlives the connection */
 
     /* What the handle holds. */
     struct found found;

@@ -111,7 +111,23 @@ static int load_chunk_page(struct cairn_record *r, const struct wire_chunks *pag
         }
         r->chunks[first + i] = page->chunks[i];
     }
+    if (resident_arena(r->c, r) != 0) {
+        resident_place(r->c, page);
+    }
     return 0;
+}
+
+/* From the daemon; without their places in memory where it will not say those. */
+static int load_ask_chunks(struct cairn_record *r, uint32_t first, union wire_msg *ret)
+{
+    union wire_msg msg = { .chunk_list = { .first = first, .arena = resident_arena(r->c, r) } };
+    int rc = cl_ask_once(r->c, WIRE_CHUNK_LIST, &msg, WIRE_CHUNKS, ret);
+    if (rc < 0 && msg.chunk_list.arena != 0 && r->c->fd >= 0) {
+        resident_forget(r->c, r->c->err.msg);
+        msg.chunk_list.arena = 0;
+        rc = cl_ask_once(r->c, WIRE_CHUNK_LIST, &msg, WIRE_CHUNKS, ret);
+    }
+    return rc;
 }
 
 static int load_chunks(struct cairn_record *r)
@@ -127,8 +143,7 @@ static int load_chunks(struct cairn_record *r)
     }
     for (uint32_t first = 0; rc == 0 && first < count;) {
         union wire_msg answer;
-        union wire_msg msg = { .chunk_list = { .first = first } };
-        rc = cl_ask_once(r->c, WIRE_CHUNK_LIST, &msg, WIRE_CHUNKS, &answer);
+        rc = load_ask_chunks(r, first, &answer);
         if (rc == 0) {
             rc = load_chunk_page(r, &answer.chunks, first);
             first += answer.chunks.count;
@@ -255,6 +270,7 @@ static int load_sums(struct cairn_record *r)
 static int load_all(struct cairn_record *r, const char *selector)
 {
     struct cairn *c = r->c;
+    bool resident = false;
     union wire_msg answer;
     union wire_msg msg = {
         .describe = { .run = slice_str(c->run), .selector = slice_str(selector), .pin = true }
@@ -264,10 +280,15 @@ static int load_all(struct cairn_record *r, const char *selector)
     if (rc == 0) {
         c->pinned = r;
         c->unpin = false;
+        resident = answer.described.resident;
         rc = load_row(r, &answer.described.boundary);
     }
     if (rc == 0) {
         rc = load_sums(r);
+    }
+    if (rc == 0 && resident && r->boundary.chunk_count > 0 &&
+        r->boundary.chunk_count <= LIMIT_CHUNKS) {
+        rc = resident_open(c, r);
     }
     if (rc == 0) {
         rc = load_chunks(r);

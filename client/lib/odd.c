@@ -20,6 +20,20 @@ odd_end(const struct cairn_trainer *t, bool strict, const struct err *odd, struc
     return 0;
 }
 
+void odd_memory(const struct cairn_record *r, const char *why, const struct cairn_trainer *t)
+{
+    struct err odd = { 0 };
+    (void)err_set(
+        &odd,
+        -CAIRN_ECORRUPT,
+        "run '%s' seq %llu: from some chunk on it was read from the disk, not from memory: "
+        "%s",
+        r->c->run,
+        (unsigned long long)r->boundary.seq,
+        why);
+    (void)odd_end(t, false, &odd, NULL);
+}
+
 /* ---- configuration ---- */
 
 #define ODD_CONFIG_BYTES 16

@@ -21,4 +21,7 @@ int odd_optimizer(const struct cairn_record *r,
                   const struct cairn_trainer *t,
                   struct err *err);
 
+/* The record was to be read from memory (resident.h), which `why` was given up for. */
+void odd_memory(const struct cairn_record *r, const char *why, const struct cairn_trainer *t);
+
 #endif

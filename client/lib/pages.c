@@ -10,6 +10,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -50,4 +53,12 @@ bool pages_touch(void *base, uint64_t bytes)
     }
     (void)madvise(base, bytes, MADV_COLLAPSE);
     return true;
+}
+
+void pages_read_ahead(void *base, uint64_t from, uint64_t to)
+{
+    uint64_t first = from / PAGES_HUGE_BYTES * PAGES_HUGE_BYTES;
+    if (to > first) {
+        (void)madvise((uint8_t *)base + first, to - first, MADV_POPULATE_READ);
+    }
 }

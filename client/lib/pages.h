@@ -19,5 +19,8 @@ void pages_advise(void *base, uint64_t bytes);
  * long as the kernel needs to clear them.   False: there is no memory for them, or the kernel
  * cannot (Linux before 5.14): then who writes there will see. */
 bool pages_touch(void *base, uint64_t bytes);
+/* Map the pages of a shared mapping that are there already, from one offset to another: at once it
+ * is cheaper than one by one as they are read. */
+void pages_read_ahead(void *base, uint64_t from, uint64_t to);
 
 #endif

@@ -55,6 +55,7 @@ static void rec_unlink(struct cairn_record *r)
     }
     r->region = region_give(&c->regions, r->region);
     rec_leave(r);
+    resident_gone(c, r);
     if (c->stream.record == r) {
         stream_forget(&c->stream);
     }

@@ -33,6 +33,7 @@ struct cairn_record {
 
     /* Loaded. */
     struct chunk *chunks;
+    bool resident; /* what was read of it came from memory (resident.h), and so will the rest */
 };
 
 struct cairn_record *rec_new(struct cairn *c);

@@ -252,6 +252,7 @@ static int restore_code(struct cairn *c, int rc)
 
 static int restore_both(struct restore *x)
 {
+    bool resident = x->r->resident;
     int rc = restore_fit(x);
     if (rc == 0 && x->t->verify_first) {
         rc = restore_verify(x->c, x->r);
@@ -260,6 +261,9 @@ static int restore_both(struct restore *x)
         x->c->plan.all = true;
         rc = restore_get(x);
         x->c->plan.all = false;
+    }
+    if (rc == 0 && resident && !x->r->resident) {
+        odd_memory(x->r, x->c->resident.why, x->t);
     }
     contract_fini(&x->recorded);
     contract_fini(&x->live);

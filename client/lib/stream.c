@@ -1,7 +1,8 @@
 /* stream.c: payload of the pinned boundary, chunk by chunk.
  *
- * A chunk comes as DATA, or lies in the ring when FILLED comes. It is copied once, to where the
- * caller wants it or into a buffer for later, and hashed on the way. */
+ * A chunk comes as DATA, or lies in the ring when FILLED comes, or lies in the memory that it was
+ * saved from (resident.h). It is copied once, to where the caller wants it or into a buffer for
+ * later, and hashed on the way. */
 #include "lib/stream.h"
 
 #include <stdio.h>
@@ -274,6 +275,23 @@ static int stream_chunk_once(struct cairn *c,
     return rc < 0 ? rc : stream_receive(c, r, dst, ret);
 }
 
+/* Out of memory that the daemon has kept. False: from the disk. */
+static bool stream_from_memory(
+    struct cairn *c, struct cairn_record *r, uint32_t index, uint8_t *dst, struct stream_chunk *ret)
+{
+    struct chunk_bufs *bufs = &c->stream.bufs;
+    struct chunk_buf *buf = r->resident && dst == NULL ? chunk_take(bufs) : NULL;
+    uint8_t *to = buf != NULL ? buf->data : dst;
+    if (!r->resident || to == NULL || !resident_take(c, r, index, to)) {
+        return false;
+    }
+    if (buf != NULL) {
+        chunk_put(bufs, buf, index, true);
+    }
+    *ret = (struct stream_chunk){ .buf = buf, .data = to, .valid = true };
+    return true;
+}
+
 int stream_chunk(struct cairn *c,
                  struct cairn_record *r,
                  uint32_t index,
@@ -289,6 +307,9 @@ int stream_chunk(struct cairn *c,
     }
     if (buf != NULL) {
         *ret = (struct stream_chunk){ .buf = buf, .data = buf->data, .valid = true };
+        return 0;
+    }
+    if (stream_from_memory(c, r, index, dst, ret)) {
         return 0;
     }
     do {

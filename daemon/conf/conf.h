@@ -16,8 +16,8 @@ struct conf {
     char fsck[CONF_PATH_BYTES]; /* "": no, serve */
     uint64_t socket_mode;
     int64_t socket_group, read_group; /* gid; -1: none */
-    uint64_t pool_bytes, read_pool_bytes, arena_bytes, metadata_bytes, reserve_bytes,
-        min_rate_bytes;
+    uint64_t pool_bytes, read_pool_bytes, arena_bytes, resident_bytes, metadata_bytes,
+        reserve_bytes, min_rate_bytes;
     uint64_t open_runs, max_connections, max_connections_per_uid;
     uint64_t idle_ms;
     uint64_t log_level; /* enum log_level */

@@ -1,14 +1,16 @@
 /* arena.c: memory lent to sessions. A lent arena is held by its session, by the uploads whose
- * chunks lie in it (so what was sealed outlives its trainer), and by the load that reads into it.
+ * chunks lie in it (so what was sealed outlives its trainer), by the load that reads into it, and
+ * by the record that stays in it (resident.c).
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "ops/ops_int.h"
 
-enum { ARENA_PER_SESSION = 5 };
+/* What a library wants: four for saves, a ring, and one to read from. */
+enum { ARENA_PER_SESSION = 6 };
 
-static struct lent *arena_find(const struct session *s, uint32_t id)
+struct lent *arena_find(const struct session *s, uint32_t id)
 {
     struct lent *l = s->ops->lents;
     while (l != NULL && (l->session != s || l->id != id)) {
@@ -22,6 +24,9 @@ static const char *arena_wrong(const struct lent *l, enum arena_use use)
 {
     if (l == NULL) {
         return "none of this connection's";
+    }
+    if (l->read != NULL) {
+        return "it is lent for reading only, nothing else";
     }
     if (!l->mapped) {
         return "ARENA_MAPPED has not come yet";
@@ -46,7 +51,11 @@ struct lent *arena_hold(struct session *s, uint32_t id, enum arena_use use, stru
 
 void arena_put(struct lent *l)
 {
-    if (l == NULL || --l->holds > 0) {
+    if (l == NULL) {
+        return;
+    }
+    if (--l->holds > 0) {
+        resident_given_back(l);
         return;
     }
     struct lent **at = &l->ops->lents;
@@ -54,7 +63,11 @@ void arena_put(struct lent *l)
         at = &(*at)->next;
     }
     *at = l->next;
-    l->arena = arena_free(l->arena);
+    if (l->read != NULL) {
+        resident_unread(l->read);
+    } else {
+        l->arena = arena_free(l->arena);
+    }
     free(l);
 }
 
@@ -65,18 +78,39 @@ static void arena_give_back(struct lent *l)
     arena_put(l);
 }
 
+static struct lent *arena_any(const struct session *s)
+{
+    struct lent *l = s->ops->lents;
+    while (l != NULL && l->session != s) {
+        l = l->next;
+    }
+    return l;
+}
+
+/* One by one from the start: with each, others may go. */
 void arena_put_all(struct session *s)
 {
-    struct lent *next = NULL;
-    for (struct lent *l = s->ops->lents; l != NULL; l = next) {
-        next = l->next;
-        if (l->session == s) {
-            arena_give_back(l);
-        }
+    for (struct lent *l = arena_any(s); l != NULL; l = arena_any(s)) {
+        arena_give_back(l);
     }
 }
 
 /* ---- who has how much ---- */
+
+static void arena_add(struct arena_sums *sums, const struct lent *l, bool own)
+{
+    uint64_t bytes = arena_bytes(l->arena);
+    if (resident_keeps(l)) {
+        sums->kept_bytes += bytes;
+        sums->uid_kept_bytes += own ? bytes : 0;
+        sums->kept_count++;
+        return;
+    }
+    sums->all_bytes += bytes;
+    sums->uid_bytes += own ? bytes : 0;
+    sums->count++;
+    sums->rings += arena_use(l->arena) == ARENA_RING;
+}
 
 /* One user may have three quarters of it, root all. */
 struct arena_sums arena_sum(const struct session *s)
@@ -84,13 +118,41 @@ struct arena_sums arena_sum(const struct session *s)
     uint64_t most = s->ops->options.arena_bytes;
     struct arena_sums sums = { .share_bytes = s->peer.uid == 0 ? most : most / 4 * 3 };
     for (const struct lent *l = s->ops->lents; l != NULL; l = l->next) {
-        sums.all_bytes += arena_bytes(l->arena);
-        sums.uid_bytes += l->uid == s->peer.uid ? arena_bytes(l->arena) : 0;
-        sums.count++;
-        sums.rings += arena_use(l->arena) == ARENA_RING;
         sums.session_count += l->session == s;
+        if (l->read == NULL) {
+            arena_add(&sums, l, l->uid == s->peer.uid);
+        }
     }
     return sums;
+}
+
+int arena_check_count(const struct session *s, struct err *err)
+{
+    return arena_sum(s).session_count < ARENA_PER_SESSION
+               ? 0
+               : err_set(err,
+                         -CAIRN_ELIMIT,
+                         "%d arenas for one connection are enough",
+                         ARENA_PER_SESSION);
+}
+
+/* So much more of it: what resident records keep, goes first. */
+static void arena_make_room(const struct session *s, uint64_t bytes)
+{
+    uint64_t most = s->ops->options.arena_bytes;
+    struct arena_sums sums = arena_sum(s);
+    /* What is lent is not taken away: without need nothing goes. */
+    bool more = sums.uid_bytes <= sums.share_bytes - bytes && sums.all_bytes <= most - bytes;
+    while (more) {
+        sums = arena_sum(s);
+        uint64_t uid_bytes = sums.uid_bytes + sums.uid_kept_bytes;
+        uint64_t all_bytes = sums.all_bytes + sums.kept_bytes;
+        if (uid_bytes > sums.share_bytes - bytes) {
+            more = resident_make_room(s->ops, &s->peer.uid);
+        } else {
+            more = all_bytes > most - bytes && resident_make_room(s->ops, NULL);
+        }
+    }
 }
 
 static int arena_check_quota(const struct session *s, uint64_t bytes, struct err *err)
@@ -100,9 +162,8 @@ static int arena_check_quota(const struct session *s, uint64_t bytes, struct err
     if (most == 0) {
         return err_set(err, -CAIRN_ENOTSUP, "this daemon lends no arenas (--arena-bytes is 0)");
     }
-    if (sums.session_count == ARENA_PER_SESSION) {
-        return err_set(
-            err, -CAIRN_ELIMIT, "%d arenas for one connection are enough", ARENA_PER_SESSION);
+    if (arena_check_count(s, err) < 0) {
+        return err->code;
     }
     if (bytes > sums.share_bytes) {
         return err_set(err,
@@ -112,6 +173,10 @@ static int arena_check_quota(const struct session *s, uint64_t bytes, struct err
                        bytes,
                        sums.share_bytes);
     }
+    arena_make_room(s, bytes);
+    sums = arena_sum(s);
+    sums.uid_bytes += sums.uid_kept_bytes;
+    sums.all_bytes += sums.kept_bytes;
     if (sums.uid_bytes > sums.share_bytes - bytes || sums.all_bytes > most - bytes) {
         return err_set(err,
                        -CAIRN_EBUSY,
@@ -162,6 +227,17 @@ const char *arena_why_not(const struct session *s, bool chunks)
 
 /* ---- the frames ---- */
 
+void arena_enlist(struct lent *l, struct session *s)
+{
+    l->ops = s->ops;
+    l->session = s;
+    l->uid = s->peer.uid;
+    l->id = ++s->last_arena;
+    l->holds = 1;
+    l->next = s->ops->lents;
+    s->ops->lents = l;
+}
+
 /* NULL, and *err says why. */
 static struct lent *
 arena_lend(struct session *s, const struct wire_arena_open *asked, struct err *err)
@@ -179,13 +255,7 @@ arena_lend(struct session *s, const struct wire_arena_open *asked, struct err *e
         free(l);
         return NULL;
     }
-    l->ops = s->ops;
-    l->session = s;
-    l->uid = s->peer.uid;
-    l->id = ++s->last_arena;
-    l->holds = 1;
-    l->next = s->ops->lents;
-    s->ops->lents = l;
+    arena_enlist(l, s);
     return l;
 }
 
@@ -236,6 +306,7 @@ void op_arena_close(struct session *s, const struct frame_in *in)
         session_fail(s, in->frame->request, &err);
         return;
     }
+    l->closed = true;
     arena_give_back(l);
     conn_send(s->conn, WIRE_DONE, in->frame->request, in->msg);
 }

@@ -139,6 +139,7 @@ static void describe_reply(struct query *q)
             load_release(s->load);
         }
         s->load = load;
+        msg.described.resident = resident_is_for(s, load);
     }
     conn_send(s->conn, WIRE_DESCRIBED, q->request, &msg);
 }

@@ -76,8 +76,7 @@ void load_stop(struct load *l, const struct err *err)
 
 /* ---- the frames ---- */
 
-/* The pinned boundary; without one the request is refused. */
-static struct load *load_of(struct session *s, const struct frame_in *in, const char *what)
+struct load *load_of(struct session *s, const struct frame_in *in, const char *what)
 {
     struct err err = { 0 };
     if (s->load == NULL) {
@@ -201,6 +200,8 @@ void op_chunk_list(struct session *s, const struct frame_in *in)
 {
     struct load *l = load_of(s, in, "CHUNK_LIST");
     uint32_t first = in->msg->chunk_list.first;
+    uint32_t arena = in->msg->chunk_list.arena;
+    const uint64_t *offsets = NULL;
     struct err err = { 0 };
     if (l == NULL) {
         return;
@@ -208,6 +209,10 @@ void op_chunk_list(struct session *s, const struct frame_in *in)
     uint32_t total = st_load_chunk_count(l->st);
     if (first > total) {
         (void)err_set(&err, -CAIRN_EINVAL, "CHUNK_LIST from %" PRIu32 " of %" PRIu32, first, total);
+        session_refuse(s, in->frame->request, &err);
+        return;
+    }
+    if (arena != 0 && (offsets = resident_offsets(s, arena, &err)) == NULL) {
         session_refuse(s, in->frame->request, &err);
         return;
     }
@@ -224,7 +229,8 @@ void op_chunk_list(struct session *s, const struct frame_in *in)
     union wire_msg msg = { .chunks = { .first = first,
                                        .chunks = chunks,
                                        .count = count,
-                                       .more = first + count < total } };
+                                       .more = first + count < total,
+                                       .offsets = offsets == NULL ? NULL : offsets + first } };
     conn_send(s->conn, WIRE_CHUNKS, in->frame->request, &msg);
     free(chunks);
 }

@@ -101,6 +101,7 @@ void ops_stop(struct ops *ops, void (*stopped)(void *ctx), void *ctx)
         next = s->next;
         ops_stop_session(s, &err);
     }
+    resident_drop_all(ops);
     run_close_all(ops);
     ops_check_stopped(ops);
 }

@@ -15,6 +15,7 @@ struct ops_options {
     uint64_t min_rate_bytes; /* per second: an upload may wait 30 s + what came / rate in all */
     uint64_t pool_bytes, read_pool_bytes;
     uint64_t arena_bytes;    /* lent to all, three quarters to one uid, root all; 0: none */
+    uint64_t resident_bytes; /* of that, to records whose trainers are gone; 0: to none */
     uint64_t metadata_bytes; /* staged by uploads, half of it by one uid: 512 MiB */
     bool allow_root_trainers;
     int64_t read_group; /* gid; -1: none */

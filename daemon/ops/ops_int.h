@@ -3,6 +3,7 @@
  *   session   one connection's view: at most one upload, one pinned load, one query at a time
  *   run       an open run: its writer, its uploads in the order of their BEGIN, who waits for it
  *   lent      an arena that a session has; outlives it while an upload or a load uses it
+ *   resident  the last committed record of a run, while it lies in a lent arena
  *   upload    a part under way; outlives its session once it is sealed
  *   load      a pinned boundary and its stream
  *   query     anything that is asked, worked out on a thread, and answered
@@ -22,6 +23,7 @@
 
 struct session;
 struct lent;
+struct resident;
 struct upload;
 struct load;
 struct run;
@@ -41,7 +43,8 @@ struct ops {
     struct run *runs;    /* the open ones, newest use first */
     struct session *sessions;
     unsigned run_count;
-    struct lent *lents; /* newest first */
+    struct lent *lents;         /* newest first */
+    struct resident *residents; /* last use first */
     uint64_t start_ms, committed_count, failed_count, upload_count;
     unsigned query_count, load_count; /* under way */
     uv_timer_t beat;                  /* while questions are under way that say how far they are */
@@ -131,24 +134,59 @@ struct lent {
     struct arena *arena;
     uint32_t uid, id; /* id: on its connection */
     unsigned holds;
-    bool mapped;          /* by the trainer, and locked since */
-    uint64_t whole_bytes; /* so many from its start have no hole, and never will */
+    bool mapped;               /* by the trainer, and locked since */
+    bool closed;               /* its trainer said that it does not want it any more */
+    uint64_t whole_bytes;      /* so many from its start have no hole, and never will */
+    struct resident *resident; /* what lies in it, and holds it, or NULL */
+    struct resident *read;     /* lent for reading this, whose arena it is; NULL: on its own */
     struct lent *next;
 };
 /* Hold an arena of this session. NULL: EINVAL, there is none, not yet, or it is for another use. */
 struct lent *arena_hold(struct session *s, uint32_t id, enum arena_use use, struct err *err);
 void arena_put(struct lent *lent); /* NULL is allowed */
 void arena_put_all(struct session *s);
-/* What is lent now, and to whom: those that were given back but are still in use count too. */
+/* The session has its end of it from now on; the answer is still to be sent. */
+void arena_enlist(struct lent *l, struct session *s);
+/* That of this session, or NULL. */
+struct lent *arena_find(const struct session *s, uint32_t id);
+/* How many that session has. ELIMIT: it may have no more. */
+int arena_check_count(const struct session *s, struct err *err);
+/* What is lent now, and to whom: those that were given back but are still in use count too. What
+ * only a resident record keeps is summed up by itself. */
 struct arena_sums {
     uint64_t all_bytes, uid_bytes; /* to all; to the session's uid */
     uint64_t share_bytes;          /* so much that uid may have */
     unsigned count, rings;         /* to all; of these, for loads */
     unsigned session_count;
+    uint64_t kept_bytes, uid_kept_bytes; /* by resident records; of those, of that uid */
+    unsigned kept_count;
 };
 struct arena_sums arena_sum(const struct session *s);
 /* Why the session's save comes inline, for the log. `chunks`: it has payload at all. */
 const char *arena_why_not(const struct session *s, bool chunks);
+
+/* ---- resident records (resident.c) ---- */
+/* An upload is committed, and is the last of its run: it stays where it lies, if it lies in an
+ * arena. */
+void resident_commit(struct upload *u);
+/* The arena of this upload has other bytes by now than what was committed from it. */
+void resident_overwritten(const struct upload *u);
+/* Nothing of the run is there any more. */
+void resident_drop_run(struct ops *ops, const struct run_name *name);
+void resident_drop_all(struct ops *ops);
+/* An arena was given back: what lies in it is kept, as far as there is room, or goes with it. */
+void resident_given_back(struct lent *l);
+/* Make room for what is to be lent: drop what nobody reads, of one uid or (NULL) of all, last used
+ * first. False: there is nothing. */
+bool resident_make_room(struct ops *ops, const uint32_t *uid);
+/* Does only a resident record keep it? */
+bool resident_keeps(const struct lent *l);
+/* May the session have the boundary that it has pinned from memory? */
+bool resident_is_for(const struct session *s, const struct load *l);
+/* Where the chunks of the pinned boundary lie in that arena. NULL: EINVAL. */
+const uint64_t *resident_offsets(const struct session *s, uint32_t arena, struct err *err);
+/* One reader less. */
+void resident_unread(struct resident *r);
 
 /* ---- sessions (session.c) ---- */
 struct session {
@@ -184,7 +222,8 @@ struct frame_in {
 typedef void op_fn(struct session *s, const struct frame_in *in);
 op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open, op_arena_mapped,
     op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort, op_find,
-    op_describe, op_manifest, op_chunk_list, op_close, op_load, op_release, op_verify, op_status;
+    op_describe, op_manifest, op_chunk_list, op_resident, op_close, op_load, op_release, op_verify,
+    op_status;
 
 /* ---- uploads (upload*.c) ---- */
 enum upload_state {
@@ -282,6 +321,8 @@ struct load {
     struct err err;                                 /* why its stream ends; code 0: it goes on */
 };
 struct load *load_new(struct session *s, struct run *run, struct st_load *st);
+/* The pinned boundary; without one the request, a `what`, is refused. */
+struct load *load_of(struct session *s, const struct frame_in *in, const char *what);
 void load_release(struct load *l); /* unpin; frees when its reads and users have ended */
 void load_unuse(struct load *l);
 void load_maybe_close(struct load *l); /* free it, if nobody has it and no read is under way */

@@ -317,6 +317,7 @@ int run_drop(struct run *run,
                        run->name.uid,
                        run->name.name);
     }
+    resident_drop_run(run->ops, &run->name);
     run->holds--;
     run->drop = true;
     run->dropped = dropped;

@@ -28,6 +28,7 @@ static const struct {
     [WIRE_DESCRIBE] = { op_describe, false, false },
     [WIRE_MANIFEST] = { op_manifest, false, false },
     [WIRE_CHUNK_LIST] = { op_chunk_list, false, false },
+    [WIRE_RESIDENT] = { op_resident, false, false },
     [WIRE_CLOSE] = { op_close, false, false },
     [WIRE_LOAD] = { op_load, false, false },
     [WIRE_RELEASE] = { op_release, false, false },

@@ -95,6 +95,9 @@ static void status_arenas(const struct session *s, struct wire_status_info *info
     info->arena_own_bytes = sums.uid_bytes;
     info->arena_count = sums.count;
     info->ring_count = sums.rings;
+    info->resident_bytes = s->ops->options.resident_bytes;
+    info->resident_kept_bytes = sums.kept_bytes;
+    info->resident_count = sums.kept_count;
 }
 
 static void status_reply(struct query *q)

@@ -239,7 +239,11 @@ static int upload_take_arena(struct upload *u, uint32_t arena, struct err *err)
         return err_set(err, -CAIRN_ENOMEM, "begin a save: no memory");
     }
     u->arena = arena_hold(u->session, arena, ARENA_SAVE, err);
-    return u->arena == NULL ? err->code : 0;
+    if (u->arena == NULL) {
+        return err->code;
+    }
+    resident_overwritten(u);
+    return 0;
 }
 
 static struct upload *upload_new(struct session *s,

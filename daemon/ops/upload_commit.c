@@ -19,6 +19,7 @@ static void upload_commit_done(struct job *job)
         return;
     }
     u->ops->committed_count++;
+    resident_commit(u);
     log_info("committed",
              "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64 " kind=%s bytes=%" PRIu64
              " entries=%" PRIu64 " path=%s%s%s%s ms=%" PRIu64,

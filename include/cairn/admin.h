@@ -33,6 +33,10 @@ struct cairn_status {
      * that was sealed is written from it. */
     uint64_t arena_bytes, arena_share_bytes;
     uint64_t arena_lent_bytes, arena_own_bytes, arena_count, ring_count;
+    /* Of arena_bytes, how much may stay when its trainer is gone, for the next one to load from (0:
+     * none); how much does now, of all users, which arena_lent_bytes leaves out; how many records
+     * that are. */
+    uint64_t resident_bytes, resident_kept_bytes, resident_count;
     uint32_t attention_count;
     char attention[16][256]; /* one sentence each */
 };

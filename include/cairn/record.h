@@ -367,10 +367,10 @@ CAIRN_API int cairn_find(struct cairn *c,
                          struct cairn_boundary *ret,
                          size_t *ret_count);
 
-/* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon;
- * payload streams later, as it is read, through 32 MiB that the handle shares with the daemon from
- * the first large load on, or on the socket when the daemon lends none. -CAIRN_ENOENT alone means
- * "start fresh": a corrupt newest boundary is ECORRUPT, never "none".
+/* Load (seed: load): fetch and verify the manifest of one boundary and pin it in the daemon.
+ * Payload comes as it is read: from memory that a trainer has left (cairn_record_resident), else
+ * through 32 MiB shared with the daemon from the first large load on, or on the socket.
+ * -CAIRN_ENOENT alone means "start fresh": a corrupt newest boundary is ECORRUPT, never "none".
  * Errors: ENOENT; ECORRUPT; ENOTSUP a kind that only a later release knows (names its bits and
  * those that are known); EPROTO what the daemon sent has a precision, dtype or kind of entry that
  * the protocol does not define (names field, value, component and entry); EINVAL selector; ECONN;

@@ -214,6 +214,17 @@ CAIRN_API int cairn_model_state_capture_weighted_async(struct cairn *c,
                                                        cairn_captured_fn *done,
                                                        void *arg);
 
+/* Is a loaded record read from memory? The daemon may keep the last committed record of a run where
+ * its trainer captured it (cairn_warm); once that trainer has gone, the next one of the same uid
+ * loads from there, and no payload comes from the disk. Every byte is held against the digests of
+ * the store: from the first that does not match on all is read from the disk instead, which is no
+ * failure (`warn` is told by a restore). The memory is unmapped when all of it was read once, when
+ * the record is freed, and when another one is loaded from memory. True: what was read so far, of
+ * what is not metadata, came from memory, and the rest is still there or was read; false: it comes
+ * from the disk, or r was captured, or is NULL.
+ * Errors: none.   Ownership: -.   Threads: one per handle.   Blocks: never. */
+CAIRN_API bool cairn_record_resident(const struct cairn_record *r);
+
 /* Restore (seed: ModelStateTrainingRecord::restore, restore_weighted). Order, when looking and when
  * reading: model, contract, gradients, optimizer, scheduler, state. The contract must be exactly
  * that of the trainer's model, before and after the model was read. A weighted record may be

@@ -55,6 +55,7 @@ static const struct codec_type codec_types[] = {
     CODEC_ROW(MANIFEST, manifest, CODEC_SMALL),
     CODEC_ROW(CHUNK_LIST, chunk_list, CODEC_SMALL),
     CODEC_EMPTY(CLOSE),
+    CODEC_EMPTY(RESIDENT),
     CODEC_ROW(LOAD, load, CODEC_SMALL),
     CODEC_ROW(LOADED, loaded, CODEC_SMALL),
     CODEC_ROW(RELEASE, release, CODEC_SMALL),

@@ -45,6 +45,7 @@ enum wire_type {
     WIRE_MANIFEST = 60,     /* -> ENTRIES */
     WIRE_CHUNK_LIST = 61,   /* -> CHUNKS */
     WIRE_CLOSE = 62,        /* -> DONE; unpins */
+    WIRE_RESIDENT = 63,     /* -> ARENA: the pinned boundary, in memory */
     WIRE_LOAD = 68,         /* -> DATA* or FILLED*, LOADED */
     WIRE_LOADED = 69,       /* <- */
     WIRE_RELEASE = 70,      /* -> credits for the load under way; no answer */
@@ -157,6 +158,7 @@ struct wire_describe {
 };
 struct wire_described {
     struct boundary boundary; /* with components */
+    bool resident;            /* RESIDENT may be asked */
 };
 struct wire_manifest {
     enum component component; /* of the pinned boundary */
@@ -164,6 +166,7 @@ struct wire_manifest {
 };
 struct wire_chunk_list {
     uint32_t first;
+    uint32_t arena; /* a resident one; 0: none, the answer has no offsets */
 };
 struct wire_load {
     uint32_t first_chunk, chunk_count; /* of the pinned boundary */
@@ -200,6 +203,7 @@ struct wire_status_info {
         failed_count;
     uint64_t arena_bytes, arena_share_bytes, arena_lent_bytes, arena_own_bytes, arena_count,
         ring_count;
+    uint64_t resident_bytes, resident_kept_bytes, resident_count;
     const struct slice *attention; /* one sentence each: what needs a hand, what to do */
     uint32_t attention_count;
 };
@@ -236,7 +240,7 @@ union wire_msg {
     struct wire_finding finding;
     struct wire_verified verified;
     struct wire_status_info status_info;
-}; /* DONE, PING, ABORT, CLOSE, STATUS: empty messages */
+}; /* DONE, PING, ABORT, CLOSE, RESIDENT, STATUS: empty messages */
 
 struct wire_type_limits {
     const char *name;           /* "HELLO" */

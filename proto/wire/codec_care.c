@@ -126,6 +126,9 @@ int codec_status_info_from(struct codec *c, const void *pb, union wire_msg *ret)
         .arena_own_bytes = m->arena_own_bytes,
         .arena_count = m->arena_count,
         .ring_count = m->ring_count,
+        .resident_bytes = m->resident_bytes,
+        .resident_kept_bytes = m->resident_kept_bytes,
+        .resident_count = m->resident_count,
     };
     return codec_status_texts(c, m, &ret->status_info);
 }
@@ -150,6 +153,9 @@ static void codec_status_numbers(const struct wire_status_info *from, Cairn__Sta
     pb->arena_own_bytes = from->arena_own_bytes;
     pb->arena_count = from->arena_count;
     pb->ring_count = from->ring_count;
+    pb->resident_bytes = from->resident_bytes;
+    pb->resident_kept_bytes = from->resident_kept_bytes;
+    pb->resident_count = from->resident_count;
 }
 
 void *codec_status_info_to(struct bump *b, const union wire_msg *msg)

@@ -4,13 +4,14 @@
  * exist, takes the last of two, and says nothing about what was wrong when it gives up. This walk
  * refuses all of that by name, and counts repeated fields before anything is allocated for them. It
  * goes down into sub-messages with a stack of its own: the schema is at most three deep. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "rows.pb-c.h"
 #include "wire/codec_int.h"
 
 #define CHECK_DEPTH_MAX 4u
-#define CHECK_FIELDS_MAX 24u
+#define CHECK_FIELDS_MAX 32u /* bits of `seen` */
 
 enum check_wire { CHECK_VARINT = 0, CHECK_64 = 1, CHECK_BYTES = 2, CHECK_32 = 5 };
 
@@ -189,6 +190,7 @@ static int check_bytes(struct check *k, const ProtobufCFieldDescriptor *f)
     below->end = at + bytes;
     below->seen = 0;
     below->repeats = false;
+    assert(below->desc->n_fields <= CHECK_FIELDS_MAX);
     memset(below->counts, 0, below->desc->n_fields * sizeof below->counts[0]);
     return 0;
 }
@@ -293,6 +295,7 @@ int codec_check(const ProtobufCMessageDescriptor *desc, struct slice s, struct e
 {
     const uint8_t *data = s.data;
     struct check k = { .err = err };
+    assert(desc->n_fields <= CHECK_FIELDS_MAX);
     k.levels[0].desc = desc;
     k.levels[0].at = data;
     k.levels[0].end = data == NULL ? data : data + s.bytes;

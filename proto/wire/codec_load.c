@@ -122,6 +122,7 @@ void *codec_describe_to(struct bump *b, const union wire_msg *msg)
 int codec_described_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__Described *m = pb;
+    ret->described.resident = m->has_resident && m->resident;
     return codec_boundary_from(c, m->boundary, &ret->described.boundary);
 }
 
@@ -131,6 +132,8 @@ void *codec_described_to(struct bump *b, const union wire_msg *msg)
     if (pb == NULL) {
         return NULL;
     }
+    pb->has_resident = msg->described.resident;
+    pb->resident = msg->described.resident;
     pb->boundary = codec_boundary_to(b, &msg->described.boundary);
     return pb->boundary == NULL ? NULL : pb;
 }
@@ -157,9 +160,8 @@ void *codec_manifest_to(struct bump *b, const union wire_msg *msg)
 int codec_chunk_list_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__ChunkList *m = pb;
-    (void)c;
-    ret->chunk_list.first = m->first;
-    return 0;
+    ret->chunk_list = (struct wire_chunk_list){ m->first, m->has_arena ? m->arena : 0 };
+    return m->has_arena && m->arena == 0 ? codec_refuse(c, "arena", "0") : 0;
 }
 
 void *codec_chunk_list_to(struct bump *b, const union wire_msg *msg)
@@ -169,6 +171,8 @@ void *codec_chunk_list_to(struct bump *b, const union wire_msg *msg)
         return NULL;
     }
     pb->first = msg->chunk_list.first;
+    pb->has_arena = msg->chunk_list.arena != 0;
+    pb->arena = msg->chunk_list.arena;
     return pb;
 }
 

@@ -25,6 +25,8 @@ static const struct check_row {
     { "load", 1.25, 0, 0 },
     { "small", 1.0, 100000.0 / 1024, 1024.0 / 300000 },
     { "daemon_cpu", 1.0, 0, 0.25 / 1024 },
+    { "restore_resident", 1.5, 0, 0 },
+    { "restore_resident_all", 2.3, 0, 0 },
 };
 enum { CHECK_ROWS = sizeof check_rows / sizeof check_rows[0] };
 

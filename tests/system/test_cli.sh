@@ -97,6 +97,9 @@ json 0 rings
 json 0 arena_lent_bytes
 json 0 arena_own_bytes
 json 68719476736 arena_bytes
+json 17179869184 resident_bytes
+json 0 resident_kept_bytes
+json 0 resident_records
 case $("$PROBE" json io_mode <out) in
 direct) json '' io_why ;;
 buffered) hasnt out '"io_why": ""' ;;

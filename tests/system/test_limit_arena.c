@@ -15,9 +15,10 @@
 static struct daemon d;
 static struct holdings at_start;
 
+/* What is saved last would stay. */
 static void up(void)
 {
-    daemon_begin(&d, "limit", NULL, NULL);
+    daemon_begin(&d, "limit", (const char *const[]){ "--resident-bytes=0", NULL }, NULL);
     at_start = holdings(&d);
 }
 

@@ -143,6 +143,8 @@ static void fake_dispatch(struct fake *f, struct fake_conn *c, struct fake_in *i
         [WIRE_RUN_DROP] = fake_op_run_drop,
         [WIRE_VERIFY] = fake_op_verify,
         [WIRE_ARENA_OPEN] = fake_op_arena_open,
+        [WIRE_ARENA_CLOSE] = fake_op_arena_close,
+        [WIRE_RESIDENT] = fake_op_resident,
         [WIRE_BEGIN] = fake_op_begin,
         [WIRE_CHUNKS] = fake_upload_part,
         [WIRE_ENTRIES] = fake_upload_part,

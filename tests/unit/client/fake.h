@@ -64,6 +64,17 @@ struct fake_conn {
     struct fake_boundary *held;
 };
 
+/* Is the payload in memory too, and what is wrong with that? */
+enum fake_resident {
+    FAKE_RESIDENT_NONE,
+    FAKE_RESIDENT_GOOD,
+    FAKE_RESIDENT_REFUSED,   /* it is said to be, and RESIDENT is refused */
+    FAKE_RESIDENT_NO_FD,     /* ARENA comes without its descriptor */
+    FAKE_RESIDENT_NO_PLACES, /* CHUNKS has no offsets */
+    FAKE_RESIDENT_OUTSIDE,   /* one chunk is said to lie behind its end */
+    FAKE_RESIDENT_DAMAGED    /* one chunk is another */
+};
+
 struct fake {
     char dir[64], path[80];
     int listen_fd, wake_fd;
@@ -76,6 +87,8 @@ struct fake {
     atomic_uint seen[FAKE_TYPES]; /* frames received, by type */
     atomic_uint asked_chunks;     /* by LOAD */
     atomic_uint connections, bad; /* bad: frames that a client may not send like that */
+    enum fake_resident resident;
+    uint32_t resident_chunk; /* that one */
     atomic_bool release;
     int released_fd; /* eventfd: the answer is sent */
     int held_code;   /* a held save fails with this when it is released; 0: it is committed; or

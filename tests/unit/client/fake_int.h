@@ -41,6 +41,10 @@ void fake_describe(struct fake *f,
                    struct fake_conn *c,
                    uint32_t request,
                    const struct wire_describe *describe);
+void fake_op_resident(struct fake *f, struct fake_conn *c, struct fake_in *in);
+void fake_op_arena_close(struct fake *f, struct fake_conn *c, struct fake_in *in);
+/* Where the chunks of a page lie in that arena. */
+void fake_say_places(struct fake *f, uint32_t arena, struct bump *bump, struct wire_chunks *page);
 void fake_abort(struct fake *f, struct fake_conn *c, uint32_t request);
 
 #endif

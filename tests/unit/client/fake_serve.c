@@ -289,6 +289,9 @@ void fake_page(struct fake *f,
             right && (type == WIRE_CHUNKS ? msg.chunks.first == question->chunk_list.first
                                           : msg.entries.component == question->manifest.component &&
                                                 msg.entries.page == question->manifest.page);
+        if (right && type == WIRE_CHUNKS) {
+            fake_say_places(f, question->chunk_list.arena, &bump, &msg.chunks);
+        }
         if (right) {
             fake_reply(f, c, type, request, msg);
         }
@@ -347,8 +350,12 @@ void fake_describe(struct fake *f,
         fake_refuse(f, c, request, CAIRN_ENOENT, false);
     } else {
         c->pinned = b;
-        fake_reply(
-            f, c, WIRE_DESCRIBED, request, (union wire_msg){ .described = { .boundary = b->row } });
+        bool resident = describe->pin && f->resident != FAKE_RESIDENT_NONE;
+        fake_reply(f,
+                   c,
+                   WIRE_DESCRIBED,
+                   request,
+                   (union wire_msg){ .described = { .boundary = b->row, .resident = resident } });
     }
 }
 

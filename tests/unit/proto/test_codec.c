@@ -52,7 +52,8 @@ CASE(codec, session)
     cr_assert(out.welcome.entries_per_page == 3 && out.welcome.window_chunks == 4);
     cr_assert_eq(out.welcome.idle_ms, UINT64_MAX);
     codec_text_is(out.welcome.server, "cairnd");
-    static const uint32_t empty[] = { WIRE_DONE, WIRE_PING, WIRE_ABORT, WIRE_CLOSE, WIRE_STATUS };
+    static const uint32_t empty[] = { WIRE_DONE,  WIRE_PING,     WIRE_ABORT,
+                                      WIRE_CLOSE, WIRE_RESIDENT, WIRE_STATUS };
     for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
         codec_there_and_back(empty[i], &in, &out);
         cr_assert_eq(codec_buf.bytes, 2 * (size_t)FRAME_PREFIX_BYTES);
@@ -163,9 +164,12 @@ CASE(codec, small_ones)
     union wire_msg in = { .manifest = { COMPONENT_WINDOW, UINT32_MAX } };
     codec_there_and_back(WIRE_MANIFEST, &in, &out);
     cr_assert(out.manifest.component == COMPONENT_WINDOW && out.manifest.page == UINT32_MAX);
-    in = (union wire_msg){ .chunk_list = { 9 } };
+    in = (union wire_msg){ .chunk_list = { .first = 9 } };
     codec_there_and_back(WIRE_CHUNK_LIST, &in, &out);
-    cr_assert_eq(out.chunk_list.first, 9);
+    cr_assert(out.chunk_list.first == 9 && out.chunk_list.arena == 0);
+    in.chunk_list.arena = UINT32_MAX;
+    codec_there_and_back(WIRE_CHUNK_LIST, &in, &out);
+    cr_assert(out.chunk_list.first == 9 && out.chunk_list.arena == UINT32_MAX);
     in = (union wire_msg){ .load = { 1, 2, 16, 0 } };
     codec_there_and_back(WIRE_LOAD, &in, &out);
     cr_assert(out.load.first_chunk == 1 && out.load.chunk_count == 2 && out.load.credits == 16);
@@ -302,6 +306,9 @@ CASE(codec, status)
                                            .arena_own_bytes = 15,
                                            .arena_count = 16,
                                            .ring_count = UINT64_MAX - 1,
+                                           .resident_bytes = 17,
+                                           .resident_kept_bytes = 18,
+                                           .resident_count = 19,
                                            .attention = attention,
                                            .attention_count = 3 } };
     codec_there_and_back(WIRE_STATUS_INFO, &in, &out);
@@ -317,6 +324,7 @@ CASE(codec, status)
     cr_assert(s->arena_bytes == 12 && s->arena_share_bytes == 13 && s->arena_lent_bytes == 14);
     cr_assert(s->arena_own_bytes == 15 && s->arena_count == 16);
     cr_assert_eq(s->ring_count, UINT64_MAX - 1);
+    cr_assert(s->resident_bytes == 17 && s->resident_kept_bytes == 18 && s->resident_count == 19);
     cr_assert_eq(s->attention_count, 3);
     codec_text_is(s->attention[0], "run 'x' is read-only");
     codec_text_is(s->attention[1], "");

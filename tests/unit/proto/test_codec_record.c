@@ -85,9 +85,13 @@ CASE(codec_record, boundaries)
     codec_there(WIRE_COMMITTED, &in, &out);
     cr_assert_eq(out.committed.warnings, 0xFFFFFFFF);
     codec_same_boundary(&b, &out.committed.boundary);
-    in = (union wire_msg){ .described = { b } };
+    in = (union wire_msg){ .described = { .boundary = b } };
     codec_there(WIRE_DESCRIBED, &in, &out);
     codec_same_boundary(&b, &out.described.boundary);
+    cr_assert_not(out.described.resident);
+    in.described.resident = true;
+    codec_there(WIRE_DESCRIBED, &in, &out);
+    cr_assert(out.described.resident);
     in = (union wire_msg){ .seal = { b.components, b.component_count, sample_digest(9) } };
     codec_there(WIRE_SEAL, &in, &out);
     cr_assert_eq(out.seal.component_count, 2);

@@ -257,6 +257,8 @@ CASE(reject, load)
     struct raw r = { .bytes = 0 };
     raw_number(&r, 1, 0);
     reject(WIRE_RELEASE, &r, -CAIRN_EPROTO, "credits: 0");
+    raw_number(&r, 2, 0);
+    reject(WIRE_CHUNK_LIST, &r, -CAIRN_EPROTO, "arena: 0");
 }
 
 /* ---- chunks, seal, boundaries

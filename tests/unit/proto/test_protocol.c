@@ -179,6 +179,7 @@ static const ProtobufCMessageDescriptor *dump_descriptor(uint32_t type)
         [WIRE_COMMITTED] = &cairn__committed__descriptor,
         [WIRE_FIND] = &cairn__find__descriptor,
         [WIRE_FOUND] = &cairn__found__descriptor,
+        [WIRE_CHUNK_LIST] = &cairn__chunk_list__descriptor,
         [WIRE_LOAD] = &cairn__load__descriptor,
     };
     const ProtobufCMessageDescriptor *desc =
