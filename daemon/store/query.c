@@ -112,6 +112,7 @@ struct query_save {
     const uint8_t *save_id;
     uint32_t rank;
     struct row_save save;
+    bool whole; /* no save id of a boundary is missing: a miss is a miss */
 };
 
 /* What was committed and is damaged since must not be taken for saved. */
@@ -130,30 +131,44 @@ static int query_save_sound(struct txn *t, uint64_t seq, struct err *err)
                : rc;
 }
 
+/* Has the boundary that the walk stands on this save id? And is it under its save id? */
+static int
+query_save_row(const struct walk *w, struct txn *t, struct query_save *q, struct err *err)
+{
+    struct bump b;
+    struct row_boundary row;
+    struct row_save save;
+    row_bump_init(&b, w->c.value.bytes);
+    int rc = walk_row(w, &b, &row, err);
+    const struct boundary *found = &row.boundary;
+    if (rc == 0 && found->rank == q->rank &&
+        memcmp(found->save_id, q->save_id, sizeof found->save_id) == 0) {
+        q->save =
+            (struct row_save){ .state = SAVE_COMMITTED, .seq = found->seq, .root = found->root };
+    }
+    q->whole = q->whole && rc == 0 &&
+               row_get_save(t, found->save_id, found->rank, &save, NULL) == 0 &&
+               save.seq == found->seq;
+    bump_fini(&b);
+    return rc;
+}
+
 /* The key may be lost; its boundary would not be. One whose row is damaged too may be the one: then
  * it is saved once more, which loses nothing, where no save at all would. */
 static int query_save_scan(struct txn *t, struct query_save *q, struct err *err)
 {
     struct walk w;
+    q->whole = true;
     int rc = walk_open(&w, t, UINT64_MAX, err);
     while (rc == 0) {
-        struct bump b;
-        struct row_boundary row;
-        row_bump_init(&b, w.c.value.bytes);
-        rc = walk_row(&w, &b, &row, err);
-        if (rc == 0 && row.boundary.rank == q->rank &&
-            memcmp(row.boundary.save_id, q->save_id, sizeof row.boundary.save_id) == 0) {
-            q->save = (struct row_save){ .state = SAVE_COMMITTED,
-                                         .seq = row.boundary.seq,
-                                         .root = row.boundary.root };
-        }
-        bump_fini(&b);
+        rc = query_save_row(&w, t, q, err);
         if (q->save.state != SAVE_NONE || (rc < 0 && rc != -CAIRN_ECORRUPT)) {
             break;
         }
         rc = walk_older(&w, err);
     }
     walk_close(&w);
+    q->whole = q->whole && rc == -CAIRN_ENOENT;
     return rc == -CAIRN_ENOENT ? 0 : rc;
 }
 
@@ -163,24 +178,31 @@ static int query_save_txn(struct txn *t, void *arg, struct err *err)
     int rc = row_get_save(t, q->save_id, q->rank, &q->save, err);
     if (rc == -CAIRN_ENOENT) {
         q->save = (struct row_save){ .state = SAVE_NONE };
-        return query_save_scan(t, q, err);
+        return q->whole ? 0 : query_save_scan(t, q, err);
     }
     return rc == 0 && q->save.state == SAVE_COMMITTED ? query_save_sound(t, q->save.seq, err) : rc;
 }
 
+/* Every new save asks for its id and finds none, so that all boundaries are looked through only
+ * once: what is committed after that has its save id in the same transaction. */
 int st_save_state(struct st_run *run,
                   const uint8_t save_id[16],
                   uint32_t rank,
                   struct row_save *ret,
                   struct err *err)
 {
-    struct query_save q = { .save_id = save_id, .rank = rank };
+    struct query_save q = { .save_id = save_id,
+                            .rank = rank,
+                            .whole = atomic_load(&run->save_ids_whole) };
     if (run_save_unknown(run, save_id, rank, ret)) {
         return 0;
     }
     int rc = env_read(&run->index, query_save_txn, &q, err);
     if (rc < 0) {
         return run_wrap(run, rc, err);
+    }
+    if (q.whole) {
+        atomic_store(&run->save_ids_whole, true);
     }
     *ret = q.save;
     return 0;
