@@ -133,7 +133,9 @@ int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_en
                                  .bytes = e->bytes,
                                  .quant = e->quant == NULL ? NULL : &e->quant->scheme,
                                  .element_bits = e->element_bits,
-                                 .storage_dtype = e->storage_dtype };
+                                 .storage_dtype = e->storage_dtype,
+                                 .nan_count = e->nonfinite.nan,
+                                 .inf_count = e->nonfinite.inf };
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* source.h: where the bytes of a tensor come from, and the copy that hashes them on its way. */
+/* source.h: where the bytes of a tensor come from, and the copy that hashes them, and counts NaN
+ * and Inf, on its way. */
 #ifndef LIB_SOURCE_H
 #define LIB_SOURCE_H
 
@@ -22,8 +23,16 @@ struct source_memory source_of(const void *data);
 /* Where its next bytes lie; NULL: it is not memory. */
 const uint8_t *source_data(struct source *s);
 
-/* Take bytes, and add each to the hashers (either may be NULL) while it is still in the cache. */
-void source_take_all(
-    struct hasher *a, struct hasher *b, void *dst, struct source *from, size_t bytes);
+/* What looks at bytes while they are in the cache. */
+struct source_look {
+    struct hasher *a, *b; /* either may be NULL */
+    uint32_t dtype;       /* of the tensor that they are of; 0: none, or nothing is counted */
+    struct nonfinite *count;
+};
+
+/* Take bytes, and look at each block of them right behind the copy. */
+void source_take_all(const struct source_look *look, void *dst, struct source *from, size_t bytes);
+/* Look at bytes that are where they belong already. */
+void source_look_all(const struct source_look *look, const void *data, size_t bytes);
 
 #endif
