@@ -254,8 +254,7 @@ CAIRN_API int cairn_put_str(struct cairn_writer *w, const char *path, const char
 CAIRN_API int
 cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes);
 CAIRN_API int cairn_put_null(struct cairn_writer *w, const char *path);
-/* A scalar of a parameter: as the calls above, with the parameter's id in the key (an optimizer's
- * per-parameter step counter).
+/* The same of a parameter, with its id in the key (an optimizer's step counter per parameter).
  * Errors, Ownership, Threads, Blocks: as cairn_put. */
 CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_t id, uint64_t v);
 
@@ -303,8 +302,7 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
  * always; ELIMIT; ENOTSUP; EACCES the run may not be written; ENOSPC (needed and free bytes);
  * ECONFLICT; EPRUNED it was committed, and removed since; EPOISONED; EUNKNOWN; ESUPERSEDED; EBUSY;
  * EIO; ETIMEDOUT; ECONN; what a save that was started before has failed with, once.   Ownership:
- * takes *r on success.   Threads: one per handle.   Blocks: until this, and one started before,
- * are durable. */
+ * takes *r on success.   Threads: one per handle.   Blocks: until durable, as is one before it. */
 CAIRN_API int cairn_save(struct cairn *c,
                          struct cairn_record **r,
                          const struct cairn_save_args *a,

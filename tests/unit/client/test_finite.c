@@ -57,7 +57,7 @@ static void every_pattern(uint32_t dtype, size_t unit)
     free(all);
 }
 
-CASE(finite, each_pattern_of_8_and_16_bits_is_what_its_value_is)
+CASE(finite, V4_each_pattern_of_8_and_16_bits_is_what_its_value_is)
 {
     static const uint32_t bytes[] = { CAIRN_F8_E4M3FN,   CAIRN_F8_E5M2,    CAIRN_F8_E4M3FNUZ,
                                       CAIRN_F8_E5M2FNUZ, CAIRN_F8_E8M0FNU, CAIRN_F8_UE4M3 };
@@ -227,7 +227,7 @@ CASE(finite, no_more_than_there_are_elements_of_a_type_that_has_them)
     cr_assert_not(nonfinite_possible(CAIRN_F32, UINT64_MAX, &most), "the sum may overflow");
 }
 
-CASE(finite, only_what_is_trained_spoils_a_boundary)
+CASE(finite, V1_V2_V3_only_what_is_trained_spoils_a_boundary)
 {
     struct entry e = { .nonfinite = { .nan = 1 } };
     for (uint32_t component = COMPONENT_NONE; component < COMPONENT_NR; component++) {

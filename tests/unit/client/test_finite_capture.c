@@ -92,7 +92,7 @@ static void fill(struct box *b, bool by_slot)
     }
 }
 
-CASE(finite_capture, wherever_the_bytes_lie_and_with_any_number_of_threads)
+CASE(finite_capture, V5_wherever_the_bytes_lie_and_with_any_number_of_threads)
 {
     struct ground g;
     ground_up(&g);
@@ -175,7 +175,7 @@ CASE(finite_capture, of_a_tied_parameter_are_those_of_each_path)
 }
 
 /* What is stored counts: 1e20 is infinite as F16, and was finite before. */
-CASE(finite_capture, of_another_precision_are_those_of_the_values_stored)
+CASE(finite_capture, V6_of_another_precision_are_those_of_the_values_stored)
 {
     static const uint64_t four[] = { 4 };
     struct ground g;

@@ -80,7 +80,7 @@ static struct rec *counted(void)
     return r;
 }
 
-CASE(manifest, refuses_other_counts_of_nan_and_inf)
+CASE(manifest, V7_refuses_other_counts_of_nan_and_inf)
 {
     struct rec *r = counted();
     r->infos[0].nonfinite.nan = 0;
@@ -93,7 +93,7 @@ CASE(manifest, refuses_other_counts_of_nan_and_inf)
     refused(r, -CAIRN_EINVAL, "cannot be among");
 }
 
-CASE(manifest, is_not_finite_by_its_entries)
+CASE(manifest, V3_is_not_finite_by_its_entries)
 {
     struct st_manifest *m = NULL;
     struct err err = { .code = 0 };
