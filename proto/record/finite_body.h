@@ -16,7 +16,7 @@ static bool body_usable(void)
 #define BODY_ANY(BITS)                                                                             \
     static bool body_any##BITS(const struct finite_form *f, const uint8_t *at, size_t units)       \
     {                                                                                              \
-        const uint##BITS##_t sign = (uint##BITS##_t)(UINT64_C(1) << (BITS - 1));                   \
+        const uint##BITS##_t sign = (uint##BITS##_t)(UINT64_C(1) << ((BITS)-1));                   \
         const uint##BITS##_t mask = (uint##BITS##_t)f->without_sign;                               \
         const uint64_t first = f->inf < f->nan ? f->inf : f->nan;                                  \
         const uint##BITS##_t carry = (uint##BITS##_t)(sign - first);                               \

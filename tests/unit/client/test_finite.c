@@ -10,7 +10,7 @@
 #include "record/finite.h"
 #include "support/case.h"
 
-#define BLOCK (32u << 10)
+#define BLOCK ((size_t)32 << 10)
 
 static struct nonfinite count_in(uint32_t dtype, const void *data, size_t bytes)
 {
