@@ -70,8 +70,9 @@ static void fill(struct box *b, bool by_slot)
 {
     static const uint64_t elements[] = { 1,
                                          3,
-                                         8191,
-                                         8192,
+                                         4095,
+                                         4096,
+                                         4097,
                                          8193,
                                          300000,
                                          (4u << 20) / 4 - 1,
@@ -79,7 +80,7 @@ static void fill(struct box *b, bool by_slot)
                                          CHUNK_ELEMENTS,
                                          2 * CHUNK_ELEMENTS + 1 };
     static const uint64_t places[] = { CHUNK_ELEMENTS - 1, CHUNK_ELEMENTS };
-    static const uint64_t middle[] = { 8191, 8192 };
+    static const uint64_t middle[] = { 4095, 4096 };
     for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
         char path[32];
         (void)snprintf(path, sizeof path, "t%02zu", i);
