@@ -11,15 +11,20 @@
 
 static const char log_doc[] =
     "List the boundaries of a run, newest first; RUN@SELECTOR begins with that boundary. NEW is "
-    "what was written for a boundary: the rest of its SIZE was there already. DAMAGED is one whose "
-    "row cannot be read. Exit code: 0 fine, 1 one of them is damaged.\v"
+    "what was written for a boundary: the rest of its SIZE was there already. KIND also says that "
+    "one is not finite: a trainable tensor of its model, or one of its optimizer, holds NaN or "
+    "Inf. "
+    "DAMAGED is one whose row cannot be read. Exit code: 0 fine, 1 one of them is damaged.\v"
     "With --json:\n"
     "  {\"run\": TEXT, \"boundaries\": [{\"seq\": N, \"step\": N, \"parent_seq\": N,\n"
     "     \"kind\": TEXT, \"precision\": TEXT, \"exact\": bool, \"created_ns\": N,\n"
     "     \"created\": TIME, \"entries\": N, \"bytes\": N, \"bytes_new\": N,\n"
-    "     \"bytes_shared\": N, \"warnings\": N, \"save_id\": HEX, \"root\": HEX,\n"
+    "     \"bytes_shared\": N, \"nan\": N, \"inf\": N, \"finite\": bool, \"warnings\": N,\n"
+    "     \"save_id\": HEX, \"root\": HEX,\n"
     "     \"damaged\": bool, \"labels\": {NAME: TEXT...}}]}\n"
-    "A boundary that is damaged has no more than seq and damaged.\n"
+    "A boundary that is damaged has no more than seq and damaged. nan and inf count in all "
+    "tensors, "
+    "finite goes by those of model and optimizer alone.\n"
     "kind: plain, or dtypes, weighted, model-state joined by '+'.";
 
 #define LOG_DEFAULT 20
@@ -96,7 +101,11 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     table_row(t);
     table_cell(t, "%" PRIu64, b->seq);
     table_cell(t, "%" PRIu64, b->step);
-    table_cell(t, "%s%s", out_kind_name(&buf, b->kind), b->exact ? "" : ", lossy");
+    table_cell(t,
+               "%s%s%s",
+               out_kind_name(&buf, b->kind),
+               b->exact ? "" : ", lossy",
+               b->finite ? "" : ", not finite");
     table_cell(t, "%s", out_age(&buf, b->created_ns));
     table_cell(t, "%s", out_time(&buf, b->created_ns));
     table_cell(t, "%" PRIu64, b->entry_count);

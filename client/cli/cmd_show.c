@@ -16,13 +16,14 @@ static const char show_doc[] =
     "With --json:\n"
     "  {\"run\": TEXT, \"boundary\": {as in cairn log, labels included},\n"
     "   \"components\": [{\"component\": TEXT, \"type\": TEXT, \"entries\": N, \"bytes\": N,\n"
-    "     \"chunks\": N, \"digest\": HEX}],\n"
+    "     \"chunks\": N, \"nan\": N, \"inf\": N, \"digest\": HEX}],\n"
     "   \"entries\": [{\"component\": TEXT, \"path\": TEXT, \"kind\": TEXT, \"bytes\": N,\n"
     "     \"digest\": HEX, and \"id\": TEXT of a parameter, and of a tensor \"dtype\": TEXT,\n"
     "     \"shape\": [N...], \"trainable\": bool, and of a scalar \"value\": TEXT}]}\n"
     "A tensor that a precision converted has \"storage_dtype\": TEXT too, what it was; an opaque "
     "one \"element_bits\": N; a quantized one \"quant\": TEXT and \"quant_bytes\": [N, N, N] of "
-    "values, scales of blocks, and scale of the tensor.\n"
+    "values, scales of blocks, and scale of the tensor; one that holds NaN or Inf \"nan\": N and "
+    "\"inf\": N of its elements.\n"
     "The value of a scalar is text, so that -0.0, NaN and large numbers arrive as they are; an id "
     "is "
     "text for the same reason: a decimal number of up to 64 bits.";
@@ -65,6 +66,8 @@ static json_t *show_components_json(const struct cairn_record *r)
         json_set(o, "entries", json_u64(info.entry_count));
         json_set(o, "bytes", json_u64(info.bytes));
         json_set(o, "chunks", json_u64(info.chunk_count));
+        json_set(o, "nan", json_u64(info.nan_count));
+        json_set(o, "inf", json_u64(info.inf_count));
         json_set(o, "digest", json_text(out_hex(&b, info.digest, sizeof info.digest)));
         json_add(array, o);
     }
@@ -106,6 +109,10 @@ static void show_facts(const struct cairn_record *r, const struct cairn_boundary
                  out_size(&x, b->payload_bytes),
                  b->payload_bytes,
                  b->entry_count);
+    (void)printf("values     %s: %" PRIu64 " NaN, %" PRIu64 " Inf in all\n",
+                 b->finite ? "finite in model and optimizer" : "not finite",
+                 b->nan_count,
+                 b->inf_count);
     (void)printf("written    %s new, %s shared\n",
                  out_size(&x, b->bytes_new),
                  out_size(&y, b->bytes_shared));
@@ -127,8 +134,8 @@ static void show_facts(const struct cairn_record *r, const struct cairn_boundary
 static void show_components(const struct cairn_record *r, bool headings)
 {
     static const struct table_column columns[] = {
-        { "COMPONENT", false }, { "TYPE", false },  { "ENTRIES", true },
-        { "BYTES", true },      { "CHUNKS", true }, { "DIGEST", false },
+        { "COMPONENT", false }, { "TYPE", false }, { "ENTRIES", true }, { "BYTES", true },
+        { "CHUNKS", true },     { "NAN", true },   { "INF", true },     { "DIGEST", false },
     };
     struct out_buf b;
     struct table *t = table_new(columns, sizeof columns / sizeof columns[0], headings);
@@ -143,6 +150,8 @@ static void show_components(const struct cairn_record *r, bool headings)
         table_cell(t, "%" PRIu64, info.entry_count);
         table_cell(t, "%" PRIu64, info.bytes);
         table_cell(t, "%" PRIu32, info.chunk_count);
+        table_cell(t, "%" PRIu64, info.nan_count);
+        table_cell(t, "%" PRIu64, info.inf_count);
         table_cell(t, "%s", out_hex(&b, info.digest, sizeof info.digest));
     }
     table_flush(t);

@@ -112,6 +112,9 @@ json_t *json_boundary(const struct cairn_boundary *b)
     json_set(object, "bytes", json_u64(b->payload_bytes));
     json_set(object, "bytes_new", json_u64(b->bytes_new));
     json_set(object, "bytes_shared", json_u64(b->bytes_shared));
+    json_set(object, "nan", json_u64(b->nan_count));
+    json_set(object, "inf", json_u64(b->inf_count));
+    json_set(object, "finite", json_boolean(b->finite));
     json_set(object, "warnings", json_u64(b->warnings));
     json_set(object, "save_id", json_text(out_hex(&buf, b->save_id, sizeof b->save_id)));
     json_set(object, "root", json_text(out_hex(&buf, b->root, sizeof b->root)));

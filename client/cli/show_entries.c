@@ -127,7 +127,7 @@ static const char *show_dtype(uint32_t dtype)
 static void show_cell_about(struct table *t, const struct cairn_entry *e)
 {
     char quant[CAIRN_QUANT_TEXT_BYTES] = "";
-    char about[CAIRN_QUANT_TEXT_BYTES + 96];
+    char about[CAIRN_QUANT_TEXT_BYTES + 160];
     size_t length = 0;
     about[0] = '\0';
     if ((e->flags & CAIRN_TRAINABLE) != 0) {
@@ -145,6 +145,13 @@ static void show_cell_about(struct table *t, const struct cairn_entry *e)
     }
     if (e->quant != NULL && cairn_quant_text(e->quant, quant, sizeof quant) == 0) {
         length += (size_t)snprintf(about + length, sizeof about - length, "(%s) ", quant);
+    }
+    if (e->nan_count + e->inf_count != 0) {
+        length += (size_t)snprintf(about + length,
+                                   sizeof about - length,
+                                   "(%" PRIu64 " NaN, %" PRIu64 " Inf) ",
+                                   e->nan_count,
+                                   e->inf_count);
     }
     about[length == 0 ? 0 : length - 1] = '\0';
     table_cell_text(t, about);
@@ -218,6 +225,10 @@ static void show_json_tensor(json_t *o, const struct cairn_entry *e)
     }
     if (e->element_bits != 0) {
         json_set(o, "element_bits", json_u64(e->element_bits));
+    }
+    if (e->nan_count + e->inf_count != 0) {
+        json_set(o, "nan", json_u64(e->nan_count));
+        json_set(o, "inf", json_u64(e->inf_count));
     }
     char quant[CAIRN_QUANT_TEXT_BYTES];
     struct cairn_quant_bytes regions;

@@ -32,6 +32,12 @@ struct cairn_writer {
     enum component component;
 };
 
+/* A chunk with bytes that slots fill: it is digested at the end. */
+struct late {
+    bool is;
+    uint32_t own_dtype; /* of the tensor whose own it is; 0: it is shared */
+};
+
 struct capture {
     struct cairn *c;
     struct cairn_record *r;
@@ -41,7 +47,7 @@ struct capture {
     struct slot *slots; /* this and the counts: under the handle's slot_lock */
     uint32_t slot_count, slot_room;
     uint32_t open_count, failed_count;
-    bool *late; /* per chunk: digest it at the end */
+    struct late *late; /* per chunk */
     uint32_t late_room;
     struct param_list params; /* of the trainer's walk, to be compared with the model */
     struct contract contract; /* of a model state */
@@ -123,16 +129,20 @@ void drain_forget_all(struct cairn *c);
 /* Free all but the record and the struct itself. */
 void capture_fini(struct capture *cap);
 
-/* Put the bytes of an entry where they belong and digest them. Errors: ELIMIT, ENOMEM. */
+/* Put the bytes of an entry where they belong, digest them, and count NaN and Inf. Errors: ELIMIT,
+ * ENOMEM. */
 int pack_put(struct capture *cap, struct entry *e, struct source *from);
 /* Reserve the place of an entry whose bytes come later; *ret is in the region. */
 int pack_reserve(struct capture *cap, struct entry *e, void **ret);
 /* The component has ended: close its shared chunks, or take its values out of the region. */
 int pack_end(struct capture *cap, struct cairn_reader *component);
-/* Digest the chunks that slots have filled. */
+/* Digest the chunks that slots have filled, and count in those that are one tensor's. */
 void pack_finish_late(struct capture *cap);
-/* Digest of a tensor with chunks of its own, whose chunks are digested. Errors: ENOMEM. */
-int pack_own_digest(struct capture *cap, struct entry *e);
+/* Digest and counts of a tensor with chunks of its own, out of those of its chunks. Errors: ENOMEM.
+ */
+int pack_own_sum(struct capture *cap, struct entry *e);
+/* The same of one without, out of its bytes. */
+void pack_look_small(struct capture *cap, struct entry *e, const void *data);
 int pack_init(struct capture *cap);
 void pack_fini(struct capture *cap);
 

@@ -8,6 +8,7 @@
 #include "lib/call.h"
 #include "lib/pending.h"
 #include "record/digest.h"
+#include "record/finite.h"
 #include "record/rules.h"
 #include "record/selector.h"
 #include "wire/keep.h"
@@ -238,6 +239,8 @@ static int load_component(struct cairn_record *r, const struct component_info *r
         rc = load_corrupt(r, info.component, "its metadata does not match its digest");
     } else if (rc == 0 && summed.bytes != info.bytes) {
         rc = load_corrupt(r, info.component, "its bytes are not those that were counted");
+    } else if (rc == 0 && !nonfinite_equal(&summed.nonfinite, &info.nonfinite)) {
+        rc = load_corrupt(r, info.component, "its NaN and Inf are not those that were counted");
     }
     return rc;
 }
@@ -252,12 +255,15 @@ static int load_sums(struct cairn_record *r)
     uint64_t entries = 0;
     uint64_t bytes = 0;
     uint64_t chunks = 0;
+    struct nonfinite nonfinite = { 0 };
     for (uint32_t i = 0; i < b->component_count; i++) {
+        nonfinite_sum(&nonfinite, &b->components[i].nonfinite);
         entries += b->components[i].entry_count;
         bytes += b->components[i].bytes;
         chunks += b->components[i].chunk_count;
     }
-    if (entries != b->entry_count || bytes != b->payload_bytes || chunks != b->chunk_count) {
+    if (entries != b->entry_count || bytes != b->payload_bytes || chunks != b->chunk_count ||
+        !nonfinite_equal(&nonfinite, &b->nonfinite)) {
         return load_corrupt(r, COMPONENT_NONE, "its sums are not those of its components");
     }
     struct digest root = digest_root(b, b->components, b->component_count);
@@ -295,6 +301,10 @@ static int load_all(struct cairn_record *r, const char *selector)
     }
     for (uint32_t i = 0; rc == 0 && i < r->boundary.component_count; i++) {
         rc = load_component(r, &r->infos[i]);
+    }
+    if (rc == 0 && rec_not_finite(r) != r->boundary.not_finite) {
+        rc = load_corrupt(
+            r, COMPONENT_NONE, "its entries do not say whether it is finite as it does");
     }
     return rc;
 }

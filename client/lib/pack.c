@@ -1,5 +1,5 @@
-/* pack.c: the bytes of a capture on their way into the region: copied, digested, padded, in one
- * pass.
+/* pack.c: the bytes of a capture on their way into the region: copied, digested, looked at for NaN
+ * and Inf, padded, in one pass.
  *
  * While a component is under way, the value of each of its tensors points to its bytes in the
  * region with a length of 0; pack_end turns that into what struct entry means. */
@@ -9,6 +9,7 @@
 #include "lib/capture.h"
 #include "lib/crew.h"
 #include "record/digest.h"
+#include "record/finite.h"
 
 static struct layout_chunk *pack_chunk(struct capture *cap, uint32_t index)
 {
@@ -54,15 +55,18 @@ static uint32_t pack_own_count(const struct entry *e)
     return (uint32_t)((e->bytes + LIMIT_CHUNK_BYTES - 1) / LIMIT_CHUNK_BYTES);
 }
 
-int pack_own_digest(struct capture *cap, struct entry *e)
+int pack_own_sum(struct capture *cap, struct entry *e)
 {
     uint32_t count = pack_own_count(e);
     struct chunk *chunks = calloc((size_t)count + 1, sizeof *chunks);
     if (chunks == NULL) {
         return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for the chunks of a tensor");
     }
+    e->nonfinite = (struct nonfinite){ 0 };
     for (uint32_t i = 0; i < count; i++) {
-        chunks[i] = pack_chunk(cap, e->first_chunk + i)->chunk;
+        const struct layout_chunk *own = pack_chunk(cap, e->first_chunk + i);
+        chunks[i] = own->chunk;
+        nonfinite_sum(&e->nonfinite, &own->nonfinite);
     }
     e->digest = digest_of_chunks(chunks, count);
     free(chunks);
@@ -86,10 +90,12 @@ static void pack_take_own(
     struct capture *cap, const struct entry *e, uint32_t i, struct source *from, struct hasher *h)
 {
     uint32_t index = e->first_chunk + i;
-    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
+    struct layout_chunk *own = pack_chunk(cap, index);
+    const struct source_look look = { .a = h, .dtype = e->dtype, .count = &own->nonfinite };
+    own->nonfinite = (struct nonfinite){ 0 };
     hasher_start(h);
-    source_take_all(h, NULL, pack_chunk_data(cap, index), from, chunk->bytes);
-    chunk->digest = hasher_end(h);
+    source_take_all(&look, pack_chunk_data(cap, index), from, own->chunk.bytes);
+    own->chunk.digest = hasher_end(h);
     pack_pad(cap, index);
 }
 
@@ -116,16 +122,16 @@ static int pack_put_own(struct capture *cap, struct entry *e, struct source *fro
     for (uint32_t i = 0; share.data == NULL && i < count; i++) { /* it gives its bytes in order */
         pack_take_own(cap, e, i, from, cap->hash);
     }
-    return pack_own_digest(cap, e);
+    return pack_own_sum(cap, e);
 }
 
 /* ---- shared chunks ---- */
 
-static int pack_mark_late(struct capture *cap, uint32_t index)
+static int pack_mark_late(struct capture *cap, uint32_t index, uint32_t own_dtype)
 {
     if (index >= cap->late_room) {
         uint32_t room = (index + 1) * 2;
-        bool *late = realloc(cap->late, room * sizeof *late);
+        struct late *late = realloc(cap->late, room * sizeof *late);
         if (late == NULL) {
             return err_set(&cap->c->err, -CAIRN_ENOMEM, "no memory for a slot");
         }
@@ -133,7 +139,7 @@ static int pack_mark_late(struct capture *cap, uint32_t index)
         cap->late = late;
         cap->late_room = room;
     }
-    cap->late[index] = true;
+    cap->late[index] = (struct late){ .is = true, .own_dtype = own_dtype };
     return 0;
 }
 
@@ -165,17 +171,35 @@ static struct pack *pack_open(struct capture *cap, const struct entry *e)
     return p;
 }
 
+void pack_look_small(struct capture *cap, struct entry *e, const void *data)
+{
+    const struct source_look look = { .a = cap->hash, .dtype = e->dtype, .count = &e->nonfinite };
+    e->nonfinite = (struct nonfinite){ 0 };
+    if (e->bytes <= SOURCE_BLOCK_BYTES) {
+        e->digest = digest_bytes(data, e->bytes);
+        finite_add(e->dtype, data, e->bytes, &e->nonfinite);
+    } else {
+        hasher_start(cap->hash);
+        source_look_all(&look, data, e->bytes);
+        e->digest = hasher_end(cap->hash);
+    }
+}
+
 /* Small ones are hashed in one go, right after the copy; the others block by block. */
 static void pack_put_shared(struct capture *cap, struct entry *e, uint8_t *to, struct source *from)
 {
     struct pack *p = pack_open(cap, e);
+    const struct source_look look = {
+        .a = cap->hash, .b = p->hash, .dtype = e->dtype, .count = &e->nonfinite
+    };
     if (e->bytes <= SOURCE_BLOCK_BYTES) {
         from->take(from, to, e->bytes);
-        e->digest = digest_bytes(to, e->bytes);
+        pack_look_small(cap, e, to);
         hasher_add(p->hash, to, e->bytes);
     } else {
+        e->nonfinite = (struct nonfinite){ 0 };
         hasher_start(cap->hash);
-        source_take_all(cap->hash, p->hash, to, from, e->bytes);
+        source_take_all(&look, to, from, e->bytes);
         e->digest = hasher_end(cap->hash);
     }
 }
@@ -204,14 +228,15 @@ int pack_reserve(struct capture *cap, struct entry *e, void **ret)
 {
     uint8_t *to = NULL;
     int rc = pack_place(cap, e, &to);
-    uint32_t count = e->bytes >= LIMIT_OWN_CHUNK_BYTES ? pack_own_count(e) : 1;
+    bool own = e->bytes >= LIMIT_OWN_CHUNK_BYTES;
+    uint32_t count = own ? pack_own_count(e) : 1;
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        rc = pack_mark_late(cap, e->first_chunk + i);
+        rc = pack_mark_late(cap, e->first_chunk + i, own ? e->dtype : 0);
     }
     if (rc < 0) {
         return rc;
     }
-    if (e->bytes < LIMIT_OWN_CHUNK_BYTES) {
+    if (!own) {
         (void)pack_open(cap, e); /* what its hasher says from here on is not used */
     }
     *ret = to;
@@ -267,7 +292,7 @@ int pack_end(struct capture *cap, struct cairn_reader *component)
         return 0;
     }
     for (uint32_t i = layout_chunk_count(cap->r->layout); i < before && i < cap->late_room; i++) {
-        cap->late[i] = false;
+        cap->late[i].is = false;
     }
     return pack_take_values(cap, component);
 }
@@ -275,12 +300,16 @@ int pack_end(struct capture *cap, struct cairn_reader *component)
 static void pack_finish_chunk(void *arg, uint32_t index, struct hasher *h)
 {
     struct capture *cap = arg;
-    struct chunk *chunk = &pack_chunk(cap, index)->chunk;
-    if (cap->late[index]) {
+    struct layout_chunk *late = pack_chunk(cap, index);
+    const struct source_look look = { .a = h,
+                                      .dtype = cap->late[index].own_dtype,
+                                      .count = &late->nonfinite };
+    if (cap->late[index].is) {
         pack_pad(cap, index);
+        late->nonfinite = (struct nonfinite){ 0 };
         hasher_start(h);
-        hasher_add(h, pack_chunk_data(cap, index), chunk->bytes);
-        chunk->digest = hasher_end(h);
+        source_look_all(&look, pack_chunk_data(cap, index), late->chunk.bytes);
+        late->chunk.digest = hasher_end(h);
     }
 }
 

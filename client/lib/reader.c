@@ -138,7 +138,9 @@ void reader_show(const struct entry *e, struct cairn_entry *ret)
                                  .bytes = e->bytes,
                                  .quant = e->quant == NULL ? NULL : &e->quant->scheme,
                                  .element_bits = e->element_bits,
-                                 .storage_dtype = e->storage_dtype };
+                                 .storage_dtype = e->storage_dtype,
+                                 .nan_count = e->nonfinite.nan,
+                                 .inf_count = e->nonfinite.inf };
 }
 
 int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struct cairn_entry *ret)

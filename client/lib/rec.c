@@ -5,6 +5,7 @@
 
 #include "lib/call.h"
 #include "record/digest.h"
+#include "record/finite.h"
 #include "record/quant.h"
 #include "record/rules.h"
 #include "wire/keep.h"
@@ -198,9 +199,11 @@ int rec_sum(const struct cairn_reader *component, struct component_info *info, s
         return err_set(err, -CAIRN_ENOMEM, "no memory for a digest");
     }
     info->bytes = 0;
+    info->nonfinite = (struct nonfinite){ 0 };
     for (uint64_t i = 0; i < component->count; i++) {
         component_digest_entry(d, &component->entries[i]);
         info->bytes += component->entries[i].bytes;
+        nonfinite_sum(&info->nonfinite, &component->entries[i].nonfinite);
     }
     info->type = slice_str(component->type);
     info->entry_count = component->count;
@@ -209,20 +212,35 @@ int rec_sum(const struct cairn_reader *component, struct component_info *info, s
     return 0;
 }
 
+bool rec_not_finite(const struct cairn_record *r)
+{
+    bool spoilt = false;
+    for (uint32_t i = 1; i < COMPONENT_NR; i++) {
+        const struct cairn_reader *component = &r->components[i];
+        for (uint64_t at = 0; !spoilt && at < component->count; at++) {
+            spoilt = finite_spoils(component->component, &component->entries[at]);
+        }
+    }
+    return spoilt;
+}
+
 /* Moves the infos of the components present to the front. */
 void rec_close_infos(struct cairn_record *r)
 {
     uint32_t count = 0;
     r->boundary.entry_count = 0;
     r->boundary.payload_bytes = 0;
+    r->boundary.nonfinite = (struct nonfinite){ 0 };
     for (uint32_t i = 1; i < COMPONENT_NR; i++) {
         if (r->components[i].present) {
             r->infos[count] = r->infos[i];
             r->boundary.entry_count += r->infos[i].entry_count;
             r->boundary.payload_bytes += r->infos[i].bytes;
+            nonfinite_sum(&r->boundary.nonfinite, &r->infos[i].nonfinite);
             count++;
         }
     }
+    r->boundary.not_finite = rec_not_finite(r);
     r->boundary.components = r->infos;
     r->boundary.component_count = count;
 }
@@ -252,7 +270,10 @@ void rec_public(const struct boundary *b, struct cairn_boundary *ret)
                                     .bytes_shared = b->bytes_shared,
                                     .kind = b->kind,
                                     .precision = b->precision,
-                                    .exact = b->exact };
+                                    .exact = b->exact,
+                                    .nan_count = b->nonfinite.nan,
+                                    .inf_count = b->nonfinite.inf,
+                                    .finite = !b->not_finite };
     memcpy(ret->save_id, b->save_id, sizeof ret->save_id);
     memcpy(ret->root, b->root.byte, sizeof ret->root);
 }
@@ -316,7 +337,9 @@ int cairn_record_component_info(const struct cairn_record *r,
     *ret = (struct cairn_component_info){ .type = r->components[component].type,
                                           .entry_count = info->entry_count,
                                           .bytes = info->bytes,
-                                          .chunk_count = info->chunk_count };
+                                          .chunk_count = info->chunk_count,
+                                          .nan_count = info->nonfinite.nan,
+                                          .inf_count = info->nonfinite.inf };
     memcpy(ret->digest, info->digest.byte, sizeof ret->digest);
     return 0;
 }

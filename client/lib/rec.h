@@ -50,7 +50,10 @@ struct entry *rec_add_entry(struct cairn_reader *component);
 struct entry *rec_find(const struct cairn_reader *component, const struct entry *key);
 /* Sort the entries by key. Errors: EEXIST. */
 int rec_sort(struct cairn_reader *component, struct err *err);
-/* Digest and sum up the entries: type, entry_count, bytes, digest of *info. Errors: ENOMEM. */
+/* Does an entry make it one that is not finite? */
+bool rec_not_finite(const struct cairn_record *r);
+/* Digest and sum up the entries: type, entry_count, bytes, digest, nonfinite of *info. Errors:
+ * ENOMEM. */
 int rec_sum(const struct cairn_reader *component, struct component_info *info, struct err *err);
 /* The infos of the components present, in order, into the boundary. */
 void rec_close_infos(struct cairn_record *r);

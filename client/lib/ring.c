@@ -27,8 +27,9 @@ static void ring_unmap(struct ring *r)
 struct digest ring_take(struct ring *r, uint64_t slot, void *dst, uint32_t bytes)
 {
     struct source_memory from = source_of(r->base + slot * LIMIT_CHUNK_BYTES);
+    const struct source_look look = { .a = r->hasher };
     hasher_start(r->hasher);
-    source_take_all(r->hasher, NULL, dst, &from.source, bytes);
+    source_take_all(&look, dst, &from.source, bytes);
     return hasher_end(r->hasher);
 }
 

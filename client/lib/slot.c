@@ -200,7 +200,7 @@ static void slot_settle(struct capture *cap, const struct slot *slot)
         memcpy(slot->region_dst, slot->dst, e->bytes);
     }
     if (e->bytes < LIMIT_OWN_CHUNK_BYTES) {
-        e->digest = digest_bytes(slot->dst, e->bytes);
+        pack_look_small(cap, e, slot->dst);
     }
 }
 
@@ -219,7 +219,7 @@ int slot_finish_all(struct capture *cap)
     for (uint32_t i = 0; rc == 0 && i < cap->slot_count; i++) {
         struct slot *slot = &cap->slots[i];
         if (slot->key.bytes >= LIMIT_OWN_CHUNK_BYTES) {
-            rc = pack_own_digest(cap, rec_find(&cap->r->components[slot->component], &slot->key));
+            rc = pack_own_sum(cap, rec_find(&cap->r->components[slot->component], &slot->key));
         }
     }
     return rc;

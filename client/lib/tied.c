@@ -89,10 +89,11 @@ int tied_add(struct tied *t, const struct cairn_reader *model, struct err *err)
 static struct digest
 tied_digest(struct capture *cap, struct source *from, uint8_t *scratch, uint64_t bytes)
 {
+    const struct source_look look = { .a = cap->hash };
     hasher_start(cap->hash);
     while (bytes > 0) {
         uint64_t block = bytes < SOURCE_BLOCK_BYTES ? bytes : SOURCE_BLOCK_BYTES;
-        source_take_all(cap->hash, NULL, scratch, from, block);
+        source_take_all(&look, scratch, from, block);
         bytes -= block;
     }
     return hasher_end(cap->hash);
@@ -129,6 +130,7 @@ int tied_put(struct capture *cap, struct entry *e, const struct entry *first, st
         return ties_refuse(first, e, "values", &cap->c->err);
     }
     e->digest = first->digest;
+    e->nonfinite = first->nonfinite;
     e->first_chunk = first->first_chunk;
     e->offset_bytes = first->offset_bytes;
     e->value = first->value;

@@ -23,7 +23,7 @@ const struct entry *
 tied_find(const struct tied *t, const struct cairn_reader *model, const struct entry *e);
 /* The last entry of the model may be found from now on. Errors: ENOMEM. */
 int tied_add(struct tied *t, const struct cairn_reader *model, struct err *err);
-/* Give e the place and the digest of `first`, if the bytes from there are the same.
+/* Give e the place, the digest and the counts of `first`, if the bytes from there are the same.
  * Errors: EINVAL they are not; ENOMEM. */
 int tied_put(struct capture *cap, struct entry *e, const struct entry *first, struct source *from);
 

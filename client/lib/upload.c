@@ -57,6 +57,15 @@ static int upload_save_id(struct cairn *c, struct cairn_record *r, const uint8_t
     return 0;
 }
 
+/* What BEGIN says of it. That of NaN and Inf is the daemon's to say, out of the entries. */
+static struct boundary upload_announced(const struct cairn_record *r)
+{
+    struct boundary b = r->boundary;
+    b.nonfinite = (struct nonfinite){ 0 };
+    b.not_finite = false;
+    return b;
+}
+
 int upload_prepare(struct cairn *c,
                    struct cairn_record *r,
                    const struct cairn_save_args *a,
@@ -73,7 +82,8 @@ int upload_prepare(struct cairn *c,
     if (rc == 0) {
         struct boundary *b = &(*ret)->boundary;
         b->root = digest_root(b, b->components, b->component_count);
-        rc = rules_begin(b, &c->err);
+        struct boundary announced = upload_announced(*ret);
+        rc = rules_begin(&announced, &c->err);
     }
     return rc < 0 ? err_wrap(&c->err, rc, "save") : 0;
 }
@@ -285,9 +295,9 @@ int upload_attempt(struct cairn *c, struct upload *u)
         return rc;
     }
     u->arena = upload_arena(c, u->record);
-    union wire_msg begin = {
-        .begin = { .run = slice_str(c->run), .boundary = u->record->boundary, .arena = u->arena }
-    };
+    union wire_msg begin = { .begin = { .run = slice_str(c->run),
+                                        .boundary = upload_announced(u->record),
+                                        .arena = u->arena } };
     u->request = cl_next_request(c);
     rc = cl_send(c, WIRE_BEGIN, u->request, &begin);
     if (rc == 0) {

@@ -152,6 +152,7 @@ static int writer_append(struct cairn_writer *w, const struct entry *e)
 static int writer_check_tensor(struct cairn_writer *w, struct entry *e)
 {
     e->digest = digest_bytes("", 0); /* right for an empty one, replaced for the others */
+    e->nonfinite = (struct nonfinite){ 0 };
     return rules_entry(w->component, e, &w->cap->c->err);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "internal/ckd.h"
+#include "record/finite.h"
 #include "record/rules.h"
 
 void check_init(struct check *c, const struct boundary *announced)
@@ -113,6 +114,9 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
         return err_set(
             err, -CAIRN_EINVAL, "%s: the bytes do not fit 64 bits", component_name(component));
     }
+    nonfinite_sum(&sum->nonfinite, &e->nonfinite);
+    nonfinite_sum(&c->nonfinite, &e->nonfinite);
+    c->not_finite = c->not_finite || finite_spoils(component, e);
     sum->entry_count++;
     sum->fields |= rules_fields_of(component, e);
     c->last = *e;
@@ -197,6 +201,8 @@ static int check_info(const struct check *c, const struct component_info *info, 
     const char *name = component_name(info->component);
     int rc = check_count(name, "entries", info->entry_count, sum->entry_count, err);
     rc = rc < 0 ? rc : check_count(name, "bytes", info->bytes, sum->bytes, err);
+    rc = rc < 0 ? rc : check_count(name, "NaN", info->nonfinite.nan, sum->nonfinite.nan, err);
+    rc = rc < 0 ? rc : check_count(name, "Inf", info->nonfinite.inf, sum->nonfinite.inf, err);
     rc = rc < 0 ? rc : check_count(name, "chunks", info->chunk_count, sum->chunk_count, err);
     rc = rc < 0 ? rc : check_count(name, "pages", info->page_count, sum->page_count, err);
     if (rc < 0) {

@@ -11,6 +11,7 @@
 
 struct check_sum {
     uint64_t entry_count, bytes;
+    struct nonfinite nonfinite;
     uint32_t chunk_count, page_count;
     uint32_t fields; /* rules_fields_of its entries */
 };
@@ -23,6 +24,8 @@ struct check {
     uint8_t *used; /* a bit per chunk: some entry lies in it */
     struct check_members members;
     struct check_sum sums[COMPONENT_NR];
+    struct nonfinite nonfinite; /* of all that was fed so far */
+    bool not_finite;            /* does it spoil the boundary? */
     enum component current;
     uint32_t last_count; /* entries of the page before */
     struct entry last;   /* the entry before, with its path in last_path */

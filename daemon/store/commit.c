@@ -107,6 +107,8 @@ static void commit_fill(struct commit *c, const struct boundary *b)
     to->chunk_count = m->check.chunk_count;
     to->bytes_new = m->check.stored_bytes;
     to->bytes_shared = 0;
+    to->nonfinite = m->check.nonfinite;
+    to->not_finite = m->check.not_finite;
     to->root = m->root;
     to->components = m->infos;
     to->component_count = m->info_count;
@@ -185,6 +187,17 @@ static int commit_index(struct commit *c, struct err *err)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
+/* What the caller does not know of it. */
+static void commit_tell(const struct commit *c, struct boundary *b)
+{
+    b->seq = c->boundary.seq;
+    b->parent_seq = c->boundary.parent_seq;
+    b->created_ns = c->boundary.created_ns;
+    b->bytes_new = c->boundary.bytes_new;
+    b->nonfinite = c->boundary.nonfinite;
+    b->not_finite = c->boundary.not_finite;
+}
+
 static void commit_done(struct commit *c, struct boundary *b)
 {
     struct st_run *run = c->run;
@@ -192,10 +205,7 @@ static void commit_done(struct commit *c, struct boundary *b)
     run->summary = c->summary;
     run->next_seq = c->boundary.seq + 1;
     (void)pthread_mutex_unlock(&run->lock);
-    b->seq = c->boundary.seq;
-    b->parent_seq = c->boundary.parent_seq;
-    b->created_ns = c->boundary.created_ns;
-    b->bytes_new = c->boundary.bytes_new;
+    commit_tell(c, b);
     fault_point("committed");
     catalogue_put(run->st, &run->claim, &c->summary);
 }
@@ -236,10 +246,7 @@ int st_save_commit(struct st_save **save,
     *save = NULL;
     int rc = commit_run(&c, b, err);
     if (rc == 0 && c.known) {
-        b->seq = c.boundary.seq;
-        b->parent_seq = c.boundary.parent_seq;
-        b->created_ns = c.boundary.created_ns;
-        b->bytes_new = c.boundary.bytes_new;
+        commit_tell(&c, b);
     } else if (rc == 0) {
         commit_done(&c, b);
     } else if (rc == -CAIRN_EUNKNOWN) {

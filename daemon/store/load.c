@@ -7,6 +7,7 @@
 
 #include "internal/ckd.h"
 #include "record/digest.h"
+#include "record/finite.h"
 #include "store/row.h"
 #include "store/walk.h"
 
@@ -69,7 +70,8 @@ load_component(struct txn *t, struct st_load *l, const struct component_info *in
     int rc = row_get_component(t, boundary, info->component, &b, &row, err);
     rc = row_damage(rc, component_name(info->component), err);
     if (rc == 0 && (row.chunk_count != info->chunk_count || row.page_count != info->page_count ||
-                    !digest_equal(&row.info.digest, &info->digest))) {
+                    !digest_equal(&row.info.digest, &info->digest) ||
+                    !nonfinite_equal(&row.info.nonfinite, &info->nonfinite))) {
         rc = load_damaged(info->component, "its first row does not fit the boundary's", err);
     }
     for (uint32_t i = 0; rc == 0 && i < row.chunk_count; i++) {

@@ -47,7 +47,7 @@ static int sel_none(const struct selector *sel, struct err *err)
     }
     return err_set(err,
                    -CAIRN_ENOTSUP,
-                   "'finite' is not supported yet: boundaries carry no counts of NaN and Inf");
+                   "'finite' is not supported yet: `cairn log` says which boundaries are");
 }
 
 /* ---- by the rows themselves ------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "record/finite.h"
 #include "store/rc.h"
 #include "store/row.h"
 
@@ -149,7 +150,17 @@ static int verify_end(struct verify *v, struct err *err)
         return 0;
     }
     int rc = check_end(&v->check, b->components, b->component_count, &b->root, &why);
-    return rc < 0 ? verify_say_err(v, rc, &why, err) : 0;
+    if (rc < 0) {
+        return verify_say_err(v, rc, &why, err);
+    }
+    if (b->not_finite == v->check.not_finite &&
+        nonfinite_equal(&b->nonfinite, &v->check.nonfinite)) {
+        return 0;
+    }
+    return verify_say(v,
+                      COMPONENT_NONE,
+                      slice_of(NULL, 0),
+                      "what its row says of NaN and Inf is not what its entries say");
 }
 
 static int verify_load(struct verify *v, struct err *err)

@@ -122,6 +122,7 @@ cairn_record_label(const struct cairn_record *r, size_t index, char *ret_name, c
 struct cairn_component_info {
     const char *type;
     uint64_t entry_count, bytes;
+    uint64_t nan_count, inf_count; /* elements of its tensors that are NaN, or infinite */
     uint32_t chunk_count;
     uint8_t digest[16];
 };

@@ -55,9 +55,8 @@ enum cairn_kind { CAIRN_KIND_DTYPES = 1, CAIRN_KIND_WEIGHTED = 2, CAIRN_KIND_MOD
 
 enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_DOUBLE = 3 };
 
-/* Bits of cairn_boundary.warnings: committed, but look at it.
- * STALE (reserved, not set yet): the step moved, but all trainable values are those of the parent.
- */
+/* Bits of cairn_boundary.warnings: committed, but look at it. STALE (reserved, not set yet): the
+ * step moved, but all trainable values are those of the parent. */
 enum cairn_warning { CAIRN_WARNING_STALE = 1 };
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
@@ -77,6 +76,7 @@ struct cairn_entry {
     const struct cairn_quant *quant; /* of a QFLOAT tensor; else NULL */
     uint32_t element_bits;           /* of an OPAQUE one's element; 0: not said, any length */
     uint32_t storage_dtype;          /* out: dtype before a precision converted it; 0: the same */
+    uint64_t nan_count, inf_count;   /* out: elements that are NaN, or infinite */
 };
 
 /* A place in the region where a tensor belongs: the caller's own copy lands there directly. */
@@ -109,11 +109,13 @@ struct cairn_boundary {
     uint64_t created_ns; /* wall clock of the daemon, information only */
     uint64_t entry_count, payload_bytes;
     uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
+    uint64_t nan_count, inf_count;    /* elements that are NaN, or infinite, as they are stored */
     uint32_t kind; /* in a list also with bits that only a later release knows: cairn_load
                       refuses such a record (ENOTSUP) */
     uint32_t precision;
     uint32_t warnings; /* enum cairn_warning; told by saves only */
     bool exact;
+    bool finite;  /* none of these in trainable tensors of the model, nor in the optimizer */
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
     uint8_t save_id[16];
     uint8_t root[16]; /* digest over everything */
@@ -252,8 +254,7 @@ CAIRN_API int cairn_put_str(struct cairn_writer *w, const char *path, const char
 CAIRN_API int
 cairn_put_bytes(struct cairn_writer *w, const char *path, const void *v, size_t bytes);
 CAIRN_API int cairn_put_null(struct cairn_writer *w, const char *path);
-/* A scalar of a parameter: as the calls above, with the parameter's id in the key (an optimizer's
- * per-parameter step counter).
+/* The same of a parameter, with its id in the key (an optimizer's step counter per parameter).
  * Errors, Ownership, Threads, Blocks: as cairn_put. */
 CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_t id, uint64_t v);
 
@@ -265,9 +266,8 @@ CAIRN_API int cairn_put_id_u64(struct cairn_writer *w, const char *path, uint64_
  * with `want`. With dst, read its bytes, verified, into dst; without (NULL), only the comparison.
  * Errors: ENOENT no such entry (a restore returns EMISMATCH for that); EINVAL as cairn_put;
  * EMISMATCH (names path, recorded and wanted); ECORRUPT payload or digest, or a BOOL tensor with a
- * byte that is neither 0 nor 1; EPRUNED; ECONN, ETIMEDOUT. After a failure what is in dst is of no
- * use.   Ownership: keeps no pointer.   Threads: one per handle. Blocks: with dst, until the bytes
- * are there. */
+ * byte that is neither 0 nor 1; EPRUNED; ECONN, ETIMEDOUT. After a failure dst is of no use.
+ * Ownership: keeps no pointer.   Threads: one per handle.   Blocks: with dst, for the bytes. */
 CAIRN_API int cairn_get(const struct cairn_reader *r, const struct cairn_entry *want, void *dst);
 
 /* Read a scalar. Errors: ENOENT; EMISMATCH it is of another type.
@@ -299,11 +299,10 @@ CAIRN_API int cairn_entry_at(const struct cairn_reader *r, uint64_t index, struc
  * repeated. A lost connection is remade and the save settled until the deadline passes.
  * Errors: EINVAL no captured record, labels, or precision; EPRECISION a value would change in that
  * precision (names it, how many, the first), and lossy_ok is false; ERANGE an integer does not fit,
- * always; ELIMIT; ENOTSUP; EACCES the run may not be written;
- * ENOSPC (needed and free bytes); ECONFLICT; EPRUNED it was committed, and removed since;
- * EPOISONED; EUNKNOWN; ESUPERSEDED; EBUSY; EIO; ETIMEDOUT; ECONN; what a save that was started
- * before has failed with, once.   Ownership: takes *r on success.   Threads: one per handle.
- * Blocks: until durable, and until a save that was started before is. */
+ * always; ELIMIT; ENOTSUP; EACCES the run may not be written; ENOSPC (needed and free bytes);
+ * ECONFLICT; EPRUNED it was committed, and removed since; EPOISONED; EUNKNOWN; ESUPERSEDED; EBUSY;
+ * EIO; ETIMEDOUT; ECONN; what a save that was started before has failed with, once.   Ownership:
+ * takes *r on success.   Threads: one per handle.   Blocks: until durable, as is one before it. */
 CAIRN_API int cairn_save(struct cairn *c,
                          struct cairn_record **r,
                          const struct cairn_save_args *a,

@@ -91,6 +91,9 @@ static void digest_quant(struct hasher *state, const struct quant *q)
     hasher_add(state, bytes, (size_t)(at - bytes));
 }
 
+/* Counts of NaN and Inf are in no digest: they follow from the bytes, which are, and a record keeps
+ * the digests that it had before anybody counted. That they arrive as they were sent is seen by
+ * their sums: of a component, and of the boundary. */
 static void digest_rare(struct hasher *state, const struct entry *e)
 {
     if (e->storage_dtype != 0) {

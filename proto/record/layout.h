@@ -14,6 +14,7 @@
 struct layout_chunk {
     struct chunk chunk; /* digest empty until the caller fills it */
     uint64_t region_offset;
+    struct nonfinite nonfinite; /* of a chunk that is one tensor's own; the caller fills it too */
 };
 
 struct layout; /* owns its growing chunk table */

@@ -56,6 +56,11 @@ struct digest {
     uint8_t byte[16];
 };
 
+/* Of the values of a tensor, or of several: see finite.h. */
+struct nonfinite {
+    uint64_t nan, inf;
+};
+
 /* One leaf of a component. Where the bytes of a tensor are:
  *   bytes == 0                     nowhere
  *   value.bytes == bytes           in the entry (component without chunks; every scalar)
@@ -76,9 +81,10 @@ struct entry {
     struct digest digest; /* own chunks: of the chunk digests in order; else of the bytes */
 
     /* What few entries have. Absent (0, NULL), they are in no digest and on no wire. */
-    uint32_t storage_dtype;    /* of the trainer's tensor; 0: dtype, no precision converted it */
-    uint32_t element_bits;     /* of an OPAQUE tensor; 0: its length is its own affair */
-    const struct quant *quant; /* of a QFLOAT tensor */
+    uint32_t storage_dtype;     /* of the trainer's tensor; 0: dtype, no precision converted it */
+    uint32_t element_bits;      /* of an OPAQUE tensor; 0: its length is its own affair */
+    const struct quant *quant;  /* of a QFLOAT tensor */
+    struct nonfinite nonfinite; /* of its values as they are stored */
 };
 
 /* A part of the bytes of an entry. */
@@ -111,6 +117,7 @@ struct component_info {
     struct digest digest; /* canonical metadata: digest.h */
     bool has_config;
     struct digest config; /* of the trainer's configuration of it, which the record does not hold */
+    struct nonfinite nonfinite; /* of all its entries */
 };
 
 struct label {
@@ -142,8 +149,10 @@ struct boundary {
     uint64_t payload_bytes; /* all values, in chunks or not */
     uint64_t stored_bytes;  /* chunks padded to 4 KiB: what a segment must hold */
     uint32_t chunk_count;
-    uint64_t bytes_new;    /* written for this boundary */
-    uint64_t bytes_shared; /* referenced, not written */
+    uint64_t bytes_new;         /* written for this boundary */
+    uint64_t bytes_shared;      /* referenced, not written */
+    struct nonfinite nonfinite; /* of all components; this and the next: not in BEGIN */
+    bool not_finite;            /* some entry spoils it (finite.h) */
     struct digest root;
     const struct label *labels;
     const struct component_info *components;

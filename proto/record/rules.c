@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "internal/ckd.h"
+#include "record/finite.h"
 
 static bool rules_letter_or_digit(char c)
 {
@@ -240,6 +241,9 @@ int rules_begin(const struct boundary *b, struct err *err)
     }
     if (b->seq != 0) {
         return err_set(err, -CAIRN_EINVAL, "the daemon gives the seq, not the client");
+    }
+    if (b->not_finite || nonfinite_any(&b->nonfinite)) {
+        return err_set(err, -CAIRN_EINVAL, "the entries say what is NaN or Inf, not BEGIN");
     }
     int rc = rules_kind(b, err);
     rc = rc < 0 ? rc : rules_supported(b, err);

@@ -28,8 +28,8 @@ int rules_gradients(enum component component,
                     struct err *err);
 
 /* One entry by itself: path, flags, kind, dtype known, rank, byte length == shape x dtype without
- * overflow, quantization scheme and its regions, BOOL bytes, scalar sizes, inline value within
- * limits, digest of an inline value. */
+ * overflow, quantization scheme and its regions, counts of NaN and Inf that its dtype and shape
+ * can have, BOOL bytes, scalar sizes, inline value within limits, digest of an inline value. */
 int rules_entry(enum component component, const struct entry *e, struct err *err);
 
 /* Is a small component whole? The fields that its entries were, each a bit, and whether none that

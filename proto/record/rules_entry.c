@@ -3,6 +3,7 @@
 
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/finite.h"
 #include "record/rules.h"
 #include "record/rules_int.h"
 
@@ -73,7 +74,8 @@ static int rules_scalar(const struct entry *e, struct err *err)
     if (e->dtype != 0 || e->rank != 0) {
         return err_set(err, -CAIRN_EINVAL, "a scalar has no dtype and no shape");
     }
-    if (e->storage_dtype != 0 || e->element_bits != 0 || e->quant != NULL) {
+    if (e->storage_dtype != 0 || e->element_bits != 0 || e->quant != NULL ||
+        nonfinite_any(&e->nonfinite)) {
         return err_set(err, -CAIRN_EINVAL, "a scalar with what only tensors have");
     }
     if (e->value.bytes != e->bytes) {

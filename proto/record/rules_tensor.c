@@ -3,6 +3,7 @@
 #include <cairn/record.h>
 
 #include "record/dtype.h"
+#include "record/finite.h"
 #include "record/quant.h"
 #include "record/rules.h"
 #include "record/rules_int.h"
@@ -83,6 +84,20 @@ static int rules_rare(const struct entry *e, struct err *err)
     return 0;
 }
 
+static int rules_nonfinite(const struct entry *e, uint64_t elements, struct err *err)
+{
+    if (nonfinite_possible(e->dtype, elements, &e->nonfinite)) {
+        return 0;
+    }
+    return err_set(err,
+                   -CAIRN_EINVAL,
+                   "%llu NaN and %llu Inf cannot be among %llu elements of %s",
+                   (unsigned long long)e->nonfinite.nan,
+                   (unsigned long long)e->nonfinite.inf,
+                   (unsigned long long)elements,
+                   dtype_name(e->dtype));
+}
+
 int rules_tensor(const struct entry *e, struct err *err)
 {
     const struct dtype *d = dtype_find(e->dtype);
@@ -98,6 +113,7 @@ int rules_tensor(const struct entry *e, struct err *err)
         return err_set(err, -CAIRN_EINVAL, "the product of the shape overflows");
     }
     int rc = rules_rare(e, err);
+    rc = rc < 0 ? rc : rules_nonfinite(e, elements, err);
     if (rc < 0) {
         return rc;
     }

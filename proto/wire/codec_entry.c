@@ -54,6 +54,11 @@ static int codec_entry_rare(struct codec *c, const Cairn__Entry *pb, struct entr
         return codec_refuse(c, "element_bits", "0, which is said by leaving it out");
     }
     ret->element_bits = pb->has_element_bits ? pb->element_bits : 0;
+    int rc = codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
+    rc = rc < 0 ? rc : codec_count(c, "inf", pb->has_inf, pb->inf, &ret->nonfinite.inf);
+    if (rc < 0) {
+        return rc;
+    }
     ret->storage_dtype = pb->has_storage_dtype ? (uint32_t)pb->storage_dtype : 0;
     ret->quant = NULL;
     return pb->quant == NULL ? 0 : codec_quant_from(c, pb->quant, &ret->quant);
@@ -100,6 +105,10 @@ static void codec_entry_rare_to(const struct entry *from, Cairn__Entry *ret, Cai
     ret->storage_dtype = (Cairn__Dtype)from->storage_dtype;
     ret->has_element_bits = from->element_bits != 0;
     ret->element_bits = from->element_bits;
+    ret->has_nan = from->nonfinite.nan != 0;
+    ret->nan = from->nonfinite.nan;
+    ret->has_inf = from->nonfinite.inf != 0;
+    ret->inf = from->nonfinite.inf;
     if (from->quant != NULL) {
         codec_quant_to(from->quant, quant);
         ret->quant = quant;

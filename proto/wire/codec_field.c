@@ -35,6 +35,15 @@ int codec_fixed(struct codec *c, const char *field, ProtobufCBinaryData from, ui
     return 0;
 }
 
+int codec_count(struct codec *c, const char *field, int has, uint64_t from, uint64_t *ret)
+{
+    if (has && from == 0) {
+        return codec_refuse(c, field, "0, which is said by leaving it out");
+    }
+    *ret = has ? from : 0;
+    return 0;
+}
+
 void *codec_array(struct codec *c, size_t count, size_t bytes)
 {
     void *array = bump_alloc(c->bump, count * bytes);

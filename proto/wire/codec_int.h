@@ -41,6 +41,8 @@ int codec_text(struct codec *c,
                size_t max_bytes,
                struct slice *ret);
 int codec_fixed(struct codec *c, const char *field, ProtobufCBinaryData from, uint8_t ret[16]);
+/* A count that is left out when it is 0; `has` is protobuf-c's word for that it is there. */
+int codec_count(struct codec *c, const char *field, int has, uint64_t from, uint64_t *ret);
 int codec_refuse(struct codec *c, const char *field, const char *why);
 /* NULL with ENOMEM or ELIMIT in the error; count 0 gives a pointer that may not be read. */
 void *codec_array(struct codec *c, size_t count, size_t bytes);

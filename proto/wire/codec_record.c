@@ -13,6 +13,8 @@ int codec_info_from(struct codec *c, const Cairn__ComponentInfo *pb, struct comp
     ret->page_count = pb->page_count;
     ret->has_config = pb->has_config != 0;
     int rc = codec_text(c, "type", pb->type, LIMIT_TYPE_BYTES, &ret->type);
+    rc = rc < 0 ? rc : codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
+    rc = rc < 0 ? rc : codec_count(c, "inf", pb->has_inf, pb->inf, &ret->nonfinite.inf);
     if (rc == 0 && ret->has_config) {
         rc = codec_fixed(c, "config", pb->config, ret->config.byte);
     }
@@ -29,6 +31,10 @@ void codec_info_to(const struct component_info *from, Cairn__ComponentInfo *ret)
     ret->chunk_count = from->chunk_count;
     ret->page_count = from->page_count;
     ret->digest = codec_bin_of(from->digest.byte, sizeof from->digest.byte);
+    ret->has_nan = from->nonfinite.nan != 0;
+    ret->nan = from->nonfinite.nan;
+    ret->has_inf = from->nonfinite.inf != 0;
+    ret->inf = from->nonfinite.inf;
     ret->has_config = from->has_config;
     ret->config = codec_bin_of(from->config.byte, sizeof from->config.byte);
 }
@@ -137,8 +143,14 @@ int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct bound
         .chunk_count = pb->chunk_count,
         .bytes_new = pb->bytes_new,
         .bytes_shared = pb->bytes_shared,
+        .not_finite = pb->has_not_finite && pb->not_finite,
     };
-    int rc = codec_boundary_lists_from(c, pb, ret);
+    int rc = codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
+    rc = rc < 0 ? rc : codec_count(c, "inf", pb->has_inf, pb->inf, &ret->nonfinite.inf);
+    if (rc == 0 && pb->has_not_finite && !pb->not_finite) {
+        rc = codec_refuse(c, "not_finite", "false, which is said by leaving it out");
+    }
+    rc = rc < 0 ? rc : codec_boundary_lists_from(c, pb, ret);
     return rc < 0 ? err_wrap(c->err, rc, "boundary") : 0;
 }
 
@@ -161,6 +173,12 @@ static void codec_boundary_numbers_to(const struct boundary *from, Cairn__Bounda
     pb->chunk_count = from->chunk_count;
     pb->bytes_new = from->bytes_new;
     pb->bytes_shared = from->bytes_shared;
+    pb->has_nan = from->nonfinite.nan != 0;
+    pb->nan = from->nonfinite.nan;
+    pb->has_inf = from->nonfinite.inf != 0;
+    pb->inf = from->nonfinite.inf;
+    pb->has_not_finite = from->not_finite;
+    pb->not_finite = from->not_finite;
     pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fake_int.h"
+#include "record/finite.h"
 
 /* ---- frames ---- */
 
@@ -213,6 +214,27 @@ void fake_committed(struct fake *f,
         f, c, WIRE_COMMITTED, request, (union wire_msg){ .committed = { .boundary = b->row } });
 }
 
+/* What a daemon says of NaN and Inf, out of the entries. */
+static void fake_count(struct fake_boundary *b)
+{
+    for (size_t i = 0; i < b->frame_count; i++) {
+        union wire_msg msg;
+        struct err err = { 0 };
+        struct slice message = slice_of(b->frames[i].message, b->frames[i].bytes);
+        if (b->frames[i].type != WIRE_ENTRIES) {
+            continue;
+        }
+        if (wire_decode(WIRE_ENTRIES, message, &b->bump, &msg, &err) < 0) {
+            abort();
+        }
+        for (uint32_t at = 0; at < msg.entries.count; at++) {
+            const struct entry *e = &msg.entries.entries[at];
+            nonfinite_sum(&b->row.nonfinite, &e->nonfinite);
+            b->row.not_finite = b->row.not_finite || finite_spoils(msg.entries.component, e);
+        }
+    }
+}
+
 void fake_seal(
     struct fake *f, struct fake_conn *c, uint32_t request, union wire_msg *msg, enum fake_act act)
 {
@@ -227,6 +249,7 @@ void fake_seal(
     b->row.component_count = msg->seal.component_count;
     b->row.seq = f->count + 1;
     b->row.created_ns = 1;
+    fake_count(b);
     b->sealed = true;
     f->boundaries[f->count++] = b;
     c->upload = NULL;

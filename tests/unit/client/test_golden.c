@@ -3,7 +3,8 @@
  *
  * The constants are what commit a598186 made, the last one before configuration digests, storage
  * dtypes and contracts: this file was built there too, and passed. An ordinary record must not know
- * that there are optional features (R13).
+ * that there are optional features (R13). Since then an entry says how many NaN it has, behind
+ * everything else and only if it has one (80 01 01: the moment, the gradient); no digest changed.
  *
  * The seed nests what travels with the caller's state: U, (dtypes, U), (weighted, U), (dtypes,
  * (weighted, U)). Here each is a component of its own, in that order behind the five that every
@@ -67,15 +68,15 @@ static const char *const entries[] = {
         "6210ac903720bee8a46934247195948b14a0",
     [COMPONENT_OPTIMIZER] =
         "080210001a2d0a07636f756e74657210032000300040084a08ffffffffffffffff6210dc6b20d207425a"
-        "a58b3249d34c2ef0b01a3a0a066d6f6d656e7410011907000000000000002000280230013a010240084a"
-        "080100807f00000080621075f764c2dc2c6fc09dd27f30d51330f0",
+        "a58b3249d34c2ef0b01a3d0a066d6f6d656e7410011907000000000000002000280230013a010240084a"
+        "080100807f00000080621075f764c2dc2c6fc09dd27f30d51330f0800101",
     [COMPONENT_SCHEDULER] =
         "080310001a2d0a07636f756e74657210032000300040084a0803000000000000006210bb6f4149b62a32"
         "b6e619cdeae4a4a0f4",
     [COMPONENT_GRADIENTS] =
         "080410001a2d0a07636f756e74657210032000300040084a08040000000000000062108c351d2b70cfa4"
-        "587b06e7af258896d21a380a046772616410011907000000000000002000280230013a010240084a0801"
-        "0000000000c07f62107b5c3ec0d5d17a78c81aa9cae8c3c9cd",
+        "587b06e7af258896d21a3b0a046772616410011907000000000000002000280230013a010240084a0801"
+        "0000000000c07f62107b5c3ec0d5d17a78c81aa9cae8c3c9cd800101",
     [COMPONENT_STATE] =
         "080510001a2d0a07636f756e74657210032000300040084a0805000000000000006210bece7561abd0b3"
         "8b64b5c1b28fbe6b34",

@@ -52,6 +52,8 @@ struct boundary sample_boundary(void)
         .chunk_count = 20,
         .bytes_new = 21,
         .bytes_shared = 22,
+        .nonfinite = { 23, 24 },
+        .not_finite = true,
         .root = sample_digest(80),
         .labels = sample_labels,
         .label_count = 3,

@@ -3,6 +3,7 @@
 
 #include "raw.h"
 #include "record/digest.h"
+#include "record/finite.h"
 #include "record/quant.h"
 #include "sample.h"
 #include "support/case.h"
@@ -36,6 +37,7 @@ static void rare_same(const struct entry *a, const struct entry *b)
 {
     cr_assert_eq(a->storage_dtype, b->storage_dtype);
     cr_assert_eq(a->element_bits, b->element_bits);
+    cr_assert(nonfinite_equal(&a->nonfinite, &b->nonfinite));
     cr_assert_eq(a->quant == NULL, b->quant == NULL);
     if (a->quant != NULL) {
         const struct cairn_quant_bytes *x = &a->quant->bytes;
@@ -72,6 +74,8 @@ CASE(codec_rare, entries)
     e[2].element_bits = UINT32_MAX;
     e[2].storage_dtype = CAIRN_F64;
     e[3].element_bits = 1;
+    e[3].nonfinite = (struct nonfinite){ UINT64_MAX, 1 };
+    e[4].nonfinite.inf = 7;
     union wire_msg out;
     const union wire_msg in = { .entries = {
                                     .component = COMPONENT_MODEL, .entries = e, .count = 5 } };
@@ -108,12 +112,13 @@ CASE(codec_rare, a_page_of_the_smallest_schemes)
     rare_done();
 }
 
-CASE(codec_rare, config_of_a_component)
+CASE(codec_rare, config_and_counts_of_a_component)
 {
     struct boundary b = sample_boundary();
     struct component_info infos[2] = { b.components[0], b.components[1] };
     infos[1].has_config = true;
     infos[1].config = sample_digest(200);
+    infos[1].nonfinite = (struct nonfinite){ 3, UINT64_MAX };
     union wire_msg out;
     const union wire_msg in = {
         .seal = { .components = infos, .component_count = 2, .root = sample_digest(9) }
@@ -122,6 +127,8 @@ CASE(codec_rare, config_of_a_component)
     cr_assert_not(out.seal.components[0].has_config);
     cr_assert(out.seal.components[1].has_config);
     cr_assert(digest_equal(&out.seal.components[1].config, &infos[1].config));
+    cr_assert_not(nonfinite_any(&out.seal.components[0].nonfinite));
+    cr_assert(nonfinite_equal(&out.seal.components[1].nonfinite, &infos[1].nonfinite));
     rare_done();
 }
 
@@ -178,6 +185,12 @@ CASE(codec_rare, refused_fields)
     raw_number(&e, 15, 4);
     raw_number(&e, 15, 4);
     rare_refused(&e, "element_bits: given twice");
+    rare_entry(&e);
+    raw_number(&e, 16, 0);
+    rare_refused(&e, "nan: 0");
+    rare_entry(&e);
+    raw_number(&e, 17, 0);
+    rare_refused(&e, "inf: 0");
 }
 
 enum rare_field { RARE_VALUE = 1, RARE_STORE, RARE_DIM, RARE_MODE, RARE_GLOBAL, RARE_SCALE };
@@ -280,4 +293,32 @@ CASE(codec_rare, refused_blocks_and_configs)
     cr_assert_eq(wire_decode(WIRE_SEAL, raw_slice(&seal), &b, &msg, &err), -CAIRN_EPROTO);
     cr_assert_not_null(strstr(err.msg, "config: 15 bytes"), "%s", err.msg);
     bump_fini(&b);
+}
+
+CASE(codec_rare, refused_counts_of_a_boundary)
+{
+    static const char *const words[] = { "boundary: nan: 0",
+                                         "boundary: inf: 0",
+                                         "boundary: not_finite: false" };
+    for (uint32_t i = 0; i < 3; i++) {
+        struct raw boundary = { .bytes = 0 };
+        struct raw begin = { .bytes = 0 };
+        union wire_msg msg;
+        struct bump b;
+        struct err err = { 0 };
+        for (uint32_t field = 1; field <= 18; field++) {
+            if (field == 4 || field == 18) {
+                raw_zeros(&boundary, field, 16);
+            } else {
+                raw_number(&boundary, field, 0);
+            }
+        }
+        raw_number(&boundary, 21 + i, 0);
+        raw_text(&begin, 1, "r");
+        raw_sub(&begin, 2, &boundary);
+        bump_init(&b, 1 << 20);
+        cr_assert_eq(wire_decode(WIRE_BEGIN, raw_slice(&begin), &b, &msg, &err), -CAIRN_EPROTO);
+        cr_assert_not_null(strstr(err.msg, words[i]), "%s", err.msg);
+        bump_fini(&b);
+    }
 }

@@ -7,6 +7,7 @@
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "record/dtype.h"
+#include "record/finite.h"
 #include "record/rules.h"
 #include "sample.h"
 #include "support/case.h"
@@ -62,6 +63,7 @@ static void codec_same_boundary(const struct boundary *a, const struct boundary 
     cr_assert(a->payload_bytes == b->payload_bytes && a->stored_bytes == b->stored_bytes);
     cr_assert(a->chunk_count == b->chunk_count && a->bytes_new == b->bytes_new);
     cr_assert(a->bytes_shared == b->bytes_shared && digest_equal(&a->root, &b->root));
+    cr_assert(nonfinite_equal(&a->nonfinite, &b->nonfinite) && a->not_finite == b->not_finite);
     cr_assert_eq(a->label_count, b->label_count);
     for (uint32_t i = 0; i < a->label_count; i++) {
         codec_same_slice(a->labels[i].name, b->labels[i].name);

@@ -488,8 +488,8 @@ CASE(reject, entry_fields)
         reject_entry(&e, -CAIRN_EPROTO, needed[i].words);
     }
     e = raw_entry(0);
-    raw_number(&e, 16, 1);
-    reject_entry(&e, -CAIRN_EPROTO, "field 16: unknown");
+    raw_number(&e, 18, 1);
+    reject_entry(&e, -CAIRN_EPROTO, "field 18: unknown");
     e = raw_entry(1u << RAW_DTYPE);
     raw_number(&e, RAW_DTYPE, 15);
     reject_entry(&e, -CAIRN_EPROTO, "dtype: a value that is not defined");

@@ -142,6 +142,12 @@ CASE(rules, E30_begin)
     b.seq = 1;
     rules_begin_refused(&b, -CAIRN_EINVAL, "seq");
     b = sample_begin();
+    b.not_finite = true;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "NaN or Inf");
+    b = sample_begin();
+    b.nonfinite.inf = 1;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "NaN or Inf");
+    b = sample_begin();
     b.entry_count = (uint64_t)LIMIT_ENTRIES * 8 + 1;
     rules_begin_refused(&b, -CAIRN_ELIMIT, "entries");
 }

@@ -1,5 +1,5 @@
 /* What only some tensors have: a quantization scheme, the width of an opaque element, a storage
- * dtype. */
+ * dtype, counts of NaN and Inf. */
 #include <cairn/record.h>
 
 #include "record/digest.h"
@@ -136,9 +136,30 @@ CASE(rules_tensor, scalars_have_none_of_it)
     e = sample_scalar("w", &seven);
     e.quant = &tensor_quant;
     tensor_refused(&e, "only tensors");
+    e = sample_scalar("w", &seven);
+    e.nonfinite.nan = 1;
+    tensor_refused(&e, "only tensors");
     e = sample_tensor("w");
     e.storage_dtype = 15;
     tensor_refused(&e, "unknown storage dtype 15");
+}
+
+/* An F32 [2, 3] has six elements. */
+CASE(rules_tensor, no_more_nan_and_inf_than_elements)
+{
+    struct entry e = sample_tensor("w");
+    e.nonfinite = (struct nonfinite){ 4, 2 };
+    tensor_accepted(&e);
+    e.nonfinite.inf = 3;
+    tensor_refused(&e, "4 NaN and 3 Inf cannot be among 6 elements of F32");
+    e.nonfinite = (struct nonfinite){ UINT64_MAX, 2 };
+    tensor_refused(&e, "cannot be among 6 elements");
+    e.nonfinite = (struct nonfinite){ .inf = 1 };
+    e.dtype = CAIRN_I32;
+    tensor_refused(&e, "elements of I32");
+    e = tensor_quantized(&tensor_quant);
+    e.nonfinite.nan = 1;
+    tensor_refused(&e, "elements of QFLOAT");
 }
 
 /* ---- R05, R36: a dtype follows from the precision and from what the trainer had ---- */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "raw.h"
-#include "wire/rows.h"
+#include "store/row.h"
 
 /* A store with two boundaries, closed: seq 1, two shared chunks and a label, and `second` as seq 2.
  */
@@ -459,6 +459,60 @@ CASE(rows, orphaned_and_overlapping_chunks_are_found)
     planted(DB_CHUNK, key_chunk(1, 9), value, "are no place after");
     planted(DB_CHUNK, key_chunk(8, 0), value, "segment 0000000000000008, which is missing");
     wire_buf_free(&b);
+}
+
+/* ---- NaN and Inf ----------------------------------------------------------------------------- */
+
+enum lie { LIE_NONE, LIE_SUM, LIE_FLAG, LIE_COMPONENT };
+
+/* A sound row of a boundary that says something else of NaN and Inf. */
+static void lie_in_the_row(const struct fix *f, enum lie lie)
+{
+    struct bump bump;
+    struct row_boundary row;
+    struct component_info infos[COMPONENT_NR];
+    struct wire_buf b = { .data = NULL };
+    struct err err = { .code = 0 };
+    struct raw_row raw = raw_take(f, DB_BOUNDARY, 1);
+    struct key key = key_boundary(2);
+    row_bump_init(&bump, raw.value_bytes);
+    cr_assert_eq(row_boundary_decode(slice_of(raw.value, raw.value_bytes - 8), &bump, &row, &err),
+                 0);
+    cr_assert(row.boundary.not_finite && row.boundary.nonfinite.inf == 3);
+    memcpy(infos, row.boundary.components, row.boundary.component_count * sizeof infos[0]);
+    row.boundary.components = infos;
+    row.boundary.nonfinite.inf += lie == LIE_SUM;
+    row.boundary.not_finite = lie != LIE_FLAG;
+    infos[0].nonfinite.nan += lie == LIE_COMPONENT;
+    cr_assert_eq(row_boundary_encode(&row, &b, &err), 0);
+    raw_put(f, DB_BOUNDARY, &key, slice_of(b.data, b.bytes));
+    wire_buf_free(&b);
+    bump_fini(&bump);
+    free(raw.value);
+}
+
+CASE(rows, sums_of_nan_and_inf_are_those_of_the_entries)
+{
+    static const char *const says[] = {
+        [LIE_SUM] = "what its row says of NaN and Inf is not what its entries say",
+        [LIE_FLAG] = "what its row says of NaN and Inf is not what its entries say",
+        [LIE_COMPONENT] = "model: its first row does not fit the boundary's",
+    };
+    for (enum lie lie = LIE_NONE; lie <= LIE_COMPONENT; lie++) {
+        struct fix f;
+        struct rec *r = rec_small(200, 2);
+        r->entries[COMPONENT_MODEL][0].nonfinite.inf = 3;
+        r->infos[0].nonfinite.inf = 3;
+        plant_with(&f, r);
+        lie_in_the_row(&f, lie);
+        if (lie == LIE_NONE) {
+            fix_fsck_clean(&f);
+        } else {
+            fix_fsck_finds(&f, says[lie]);
+            expect_verify(&f, 2, 1, says[lie]);
+        }
+        fix_remove(&f);
+    }
 }
 
 CASE(rows, meta_agrees_with_the_boundaries)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fixture.h"
-#include "store/check.h"
+#include "store/manifest.h"
 
 /* Feed a spoiled record; the refusal must come, with this code and text. */
 static void refused(struct rec *r, int code, const char *text)
@@ -69,6 +69,39 @@ CASE(manifest, refuses_other_counts)
     r = rec_small(1, 1);
     r->b.stored_bytes += 4096;
     refused(r, -CAIRN_EINVAL, "stored bytes announced");
+}
+
+/* A model with a NaN, in a tensor that the store's records make trainable. */
+static struct rec *counted(void)
+{
+    struct rec *r = rec_small(1, 1);
+    r->entries[COMPONENT_MODEL][0].nonfinite.nan = 1;
+    r->infos[0].nonfinite.nan = 1;
+    return r;
+}
+
+CASE(manifest, V7_refuses_other_counts_of_nan_and_inf)
+{
+    struct rec *r = counted();
+    r->infos[0].nonfinite.nan = 0;
+    refused(r, -CAIRN_EINVAL, "model: 0 NaN announced, 1 found");
+    r = counted();
+    r->infos[0].nonfinite.inf = 2;
+    refused(r, -CAIRN_EINVAL, "model: 2 Inf announced, 0 found");
+    r = counted();
+    r->entries[COMPONENT_MODEL][0].nonfinite.inf = UINT64_MAX;
+    refused(r, -CAIRN_EINVAL, "cannot be among");
+}
+
+CASE(manifest, V3_is_not_finite_by_its_entries)
+{
+    struct st_manifest *m = NULL;
+    struct err err = { .code = 0 };
+    struct rec *r = counted();
+    cr_assert_eq(rec_manifest(r, &m, &err), 0, "%s", err.msg);
+    cr_assert(m->check.not_finite && m->check.nonfinite.nan == 1 && m->check.nonfinite.inf == 0);
+    m = st_manifest_free(m);
+    (void)rec_free(r);
 }
 
 CASE(manifest, N11_R02_R15_refuses_a_missing_component)
