@@ -146,9 +146,10 @@ static struct digest resident_copy(struct resident *m, uint32_t index, void *dst
 {
     uint64_t at = m->offsets[index];
     struct source_memory from = source_of(m->base + at);
+    const struct source_look look = { .a = m->hasher };
     pages_read_ahead(m->base, at, at + bytes);
     hasher_start(m->hasher);
-    source_take_all(m->hasher, NULL, dst, &from.source, bytes);
+    source_take_all(&look, dst, &from.source, bytes);
     return hasher_end(m->hasher);
 }
 
