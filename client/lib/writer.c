@@ -32,7 +32,7 @@ int writer_check_bool(
         return err_set(err,
                        code,
                        "element %llu of a bool tensor is %u, neither 0 nor 1",
-                       (unsigned long long)(part.offset_bytes + bad),
+                       (unsigned long long)part.offset_bytes + bad,
                        at[bad]);
     }
     return 0;

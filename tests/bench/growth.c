@@ -10,6 +10,7 @@
  * the third the slowest over the fastest; the last two make what `cairn runs` and `cairn log` are
  * then timed over (growth.sh). */
 #include <cairn/admin.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +191,8 @@ static void growth_trainers(uint64_t mib, unsigned count)
     double first = 0;
     double last = 0;
     char word = 0;
-    if (count > GROWTH_TRAINERS_MOST || pipe(ready) < 0 || pipe(go) < 0 || pipe(told) < 0) {
+    if (count > GROWTH_TRAINERS_MOST || pipe2(ready, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0 ||
+        pipe2(told, O_CLOEXEC) < 0) {
         fail(NULL, "pipes");
     }
     for (unsigned i = 0; i < count; i++) {
