@@ -1,7 +1,11 @@
 /* site.c: a daemon, a handle, a trainer. */
 #include "site.h"
 
+#include <stdlib.h>
+
 #include "support/case.h"
+
+#define SITE_WARM_BYTES (UINT64_C(32) << 20)
 
 void site_up(struct site *s)
 {
@@ -10,6 +14,9 @@ void site_up(struct site *s)
     daemon_start(&s->d, NULL);
     s->c = NULL;
     cr_assert_eq(cairn_open(s->d.socket, "demo", &s->c), 0, "%s", cairn_error(s->c));
+    if (getenv("CAIRN_TEST_WARM") != NULL) { /* what is saved first goes by an arena, too */
+        cr_assert_eq(cairn_warm(s->c, SITE_WARM_BYTES, 2), 0, "%s", cairn_error(s->c));
+    }
     job_init(&s->job);
     s->job.c = s->c;
 }

@@ -437,3 +437,24 @@ CASE(client, the_administrators_calls_answer)
     (void)cairn_close(admin);
     site_down(&s);
 }
+
+/* ---- on each path ---- */
+
+/* Where these tests are run with another way of the payload, they do go that way. */
+CASE(client, payload_goes_the_way_that_was_asked_for)
+{
+    struct site s;
+    struct cairn_status status;
+    bool warm = getenv("CAIRN_TEST_WARM") != NULL;
+    bool buffered = getenv("CAIRN_TEST_DIR") != NULL;
+    site_up(&s);
+    uint64_t elements = 100001;
+    (void)BOX_ADD(&s.job.model, "w", 1, CAIRN_HAS_ID, CAIRN_F32, 1, &elements, 1);
+    site_save(&s, 1, NULL);
+    cr_assert_eq(cairn_status(s.c, &status), 0, "%s", cairn_error(s.c));
+    cr_assert(!buffered || strcmp(status.io_mode, "buffered") == 0, "%s", status.io_mode);
+    cr_assert_eq(status.arena_bytes == 0, getenv("CAIRN_TEST_DAEMON_ARG") != NULL);
+    const char *const way[] = { " committed", warm ? " path=arena " : " path=inline ", NULL };
+    cr_assert_eq(tmp_lines_with(s.d.log, way), 1);
+    site_down(&s);
+}

@@ -86,12 +86,14 @@ void daemon_start(struct daemon *d, const char *const *env)
         all[i + 1] = env[i];
     }
     (void)daemon_is_ready(d); /* what an earlier one has left */
-    const char *argv[6 + sizeof d->args / sizeof d->args[0]] = {
+    const char *argv[7 + sizeof d->args / sizeof d->args[0]] = {
         program_cairnd(), "--socket", d->socket, "--data", d->data
     };
+    size_t count = 5;
     for (size_t i = 0; d->args[i] != NULL; i++) {
-        argv[5 + i] = d->args[i];
+        argv[count++] = d->args[i];
     }
+    argv[count] = getenv("CAIRN_TEST_DAEMON_ARG"); /* of every daemon: integration/CMakeLists.txt */
     proc_start(&d->proc, &(struct proc_spec){ .argv = argv, .env = all, .log_path = d->log });
     if (!daemon_wait_ready(d)) {
         int status = d->proc.status;
