@@ -152,6 +152,7 @@ void cl_tend_arenas(struct cairn *c)
         if (arena_close_unused(c) < 0 || arena_ask(c, r) < 0) {
             c->arena_busy = c->connection;
             (void)snprintf(c->arena_why, sizeof c->arena_why, "%s", c->err.msg);
+            c->arena_why_connection = c->connection;
             break;
         }
         c->arena_why[0] = '\0';
@@ -193,22 +194,30 @@ static struct arena_tally arena_tally(const struct cairn *c)
     return t;
 }
 
+/* Why there are not more of them. */
+static const char *arena_lack(const struct cairn *c)
+{
+    if (c->fd < 0) {
+        return "there is no connection to the daemon";
+    }
+    if (c->arena_why[0] != '\0' && c->arena_why_connection == c->connection) {
+        return c->arena_why;
+    }
+    return "not asked for yet on this connection (cairn_warm, or a save)";
+}
+
 const char *cairn_memory(struct cairn *c)
 {
     if (cl_enter_local(c) < 0) {
         return "";
     }
     struct arena_tally t = arena_tally(c);
-    const char *why = c->arena_why[0] != '\0' ? c->arena_why
-                      : c->connection == 0    ? "there was no connection to a daemon yet"
-                      : t.shared == REGION_CACHE
-                          ? ""
-                          : "not asked for yet (cairn_warm, or a first save)";
+    const char *why = t.shared >= REGION_CACHE ? "" : arena_lack(c);
     (void)snprintf(c->memory,
                    sizeof c->memory,
                    "%u of %u arenas, %llu MiB%s%s",
                    t.shared,
-                   REGION_CACHE,
+                   t.shared > REGION_CACHE ? t.shared : REGION_CACHE,
                    (unsigned long long)(t.shared_bytes >> 20),
                    why[0] == '\0' ? "" : "; no more: ",
                    why);

@@ -75,6 +75,7 @@ struct cairn {
     uint64_t arena_refused;              /* the connection on which the daemon lends none */
     uint64_t arena_busy;                 /* the same, until the next save begins */
     char arena_why[512];                 /* why the last arena that was asked for did not come */
+    uint64_t arena_why_connection;       /* on which that was said */
     char memory[640];                    /* cairn_memory's sentence */
     bool closed;                         /* its memory stays for slots that are open */
     pthread_mutex_t slot_lock;           /* slots may be done by any thread */

@@ -104,9 +104,15 @@ static int names_match(struct names *n, const char *pattern, cairn_place place, 
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < n->r->count; i++) {
         const struct entry *e = &n->r->entries[i];
-        bool match = e->kind == ENTRY_TENSOR &&
-                     (pattern == NULL || fnmatch(pattern, (const char *)e->path.data, 0) == 0);
-        rc = match ? names_add(n, e, place, self) : 0;
+        int other = 0; /* 0: it matches */
+        if (e->kind == ENTRY_TENSOR && pattern != NULL) {
+            other = fnmatch(pattern, (const char *)e->path.data, 0);
+        }
+        if (other != 0 && other != FNM_NOMATCH) {
+            rc = err_set(cl_err(n->r->record->c), -CAIRN_ENOMEM, "no memory to match names");
+        } else if (e->kind == ENTRY_TENSOR && other == 0) {
+            rc = names_add(n, e, place, self);
+        }
     }
     if (rc == 0 && n->matched == 0) {
         rc = err_set(cl_err(n->r->record->c),

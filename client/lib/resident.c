@@ -1,9 +1,11 @@
 /* resident.c: payload of a loaded record, out of the memory it was saved from. */
 #include "lib/resident.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/call.h"
@@ -59,20 +61,29 @@ int resident_give_back(struct cairn *c)
 
 /* ---- the beginning ---- */
 
-/* The descriptor that came with the answer. It is sealed: nothing can be cut off behind us. */
+/* Nothing can be cut off behind us, or we would die of reading it. */
+static bool resident_is_sealed(int fd, uint64_t bytes)
+{
+    struct stat st;
+    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &st) == 0 &&
+           (uint64_t)st.st_size >= bytes;
+}
+
+/* The descriptor that came with the answer. */
 static bool resident_map(struct cairn *c, struct cairn_record *r, const struct wire_arena *a)
 {
     struct resident *m = &c->resident;
     uint32_t count = r->boundary.chunk_count;
-    m->base = c->in_fd < 0 ? NULL : pages_reserve(a->bytes);
+    m->base = resident_is_sealed(c->in_fd, a->bytes) ? pages_reserve(a->bytes) : NULL;
+    m->bytes = a->bytes;
+    m->owner = getpid();
     m->offsets = calloc((size_t)count + 1, sizeof *m->offsets);
     m->taken = calloc((size_t)count + 1, sizeof *m->taken);
     m->hasher = hasher_new();
     if (m->base == NULL || m->offsets == NULL || m->taken == NULL || m->hasher == NULL) {
         return false;
     }
-    m->bytes = a->bytes;
-    m->owner = getpid();
     if (mmap(m->base, a->bytes, PROT_READ, MAP_SHARED | MAP_FIXED, c->in_fd, 0) == MAP_FAILED) {
         return false;
     }
@@ -158,8 +169,7 @@ bool resident_take(struct cairn *c, struct cairn_record *r, uint32_t index, void
     struct resident *m = &c->resident;
     const struct chunk *chunk = &r->chunks[index];
     if (m->record != r) {
-        r->resident = false; /* it was, and all of it was read */
-        return false;
+        return false; /* all of it was read before */
     }
     struct digest digest = resident_copy(m, index, dst, chunk->bytes);
     if (!digest_equal(&digest, &chunk->digest)) {
@@ -168,10 +178,15 @@ bool resident_take(struct cairn *c, struct cairn_record *r, uint32_t index, void
     }
     m->left -= m->taken[index] ? 0 : 1;
     m->taken[index] = true;
-    if (m->left == 0) {
+    return true;
+}
+
+void resident_finish(struct cairn *c, const struct cairn_record *r)
+{
+    struct resident *m = &c->resident;
+    if (m->record == r && m->left == 0) {
         resident_unmap(m);
     }
-    return true;
 }
 
 bool cairn_record_resident(const struct cairn_record *r)

@@ -41,6 +41,9 @@ void resident_place(struct cairn *c, const struct wire_chunks *page);
 /* Copy a chunk of this record to dst, if it is there and as it should be. False: take it from the
  * disk. */
 bool resident_take(struct cairn *c, struct cairn_record *r, uint32_t index, void *dst);
+/* A restore has ended: a mapping of which all was taken is not needed any more. (Not before: a
+ * chunk may be wanted twice.) */
+void resident_finish(struct cairn *c, const struct cairn_record *r);
 /* Go on without it, and remember why. */
 void resident_forget(struct cairn *c, const char *why);
 /* The record is gone, or the handle (NULL: whichever record). */

@@ -262,6 +262,7 @@ static int restore_both(struct restore *x)
         rc = restore_get(x);
         x->c->plan.all = false;
     }
+    resident_finish(x->c, x->r);
     if (rc == 0 && resident && !x->r->resident) {
         odd_memory(x->r, x->c->resident.why, x->t);
     }

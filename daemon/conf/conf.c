@@ -45,7 +45,7 @@ static const struct conf_option conf_options[] = {
       "payload comes and goes on the socket" },
     { "resident-bytes", CONF_SIZE, CONF_AT(resident_bytes), 16 * CONF_GIB, 0, 1024 * CONF_TIB, "SIZE",
       "Of that, what may stay when its trainer is gone: the last committed record of a run, which the next "
-      "trainer then loads from memory; 0: none does" },
+      "trainer then loads from memory; 256 of them at most; what is being read counts as lent; 0: none does" },
     { "metadata-bytes", CONF_SIZE, CONF_AT(metadata_bytes), 512 * CONF_MIB, 4 * CONF_MIB, CONF_TIB, "SIZE",
       "Memory for metadata of saves under way; half of it for one user at most" },
     { "open-runs", CONF_COUNT, CONF_AT(open_runs), 64, 1, 4096, "N", "Runs held open at a time" },

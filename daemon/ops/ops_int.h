@@ -179,7 +179,7 @@ void resident_given_back(struct lent *l);
 /* Make room for what is to be lent: drop what nobody reads, of one uid or (NULL) of all, last used
  * first. False: there is nothing. */
 bool resident_make_room(struct ops *ops, const uint32_t *uid);
-/* Does only a resident record keep it? */
+/* Does only a resident record keep it, that nobody is reading? */
 bool resident_keeps(const struct lent *l);
 /* May the session have the boundary that it has pinned from memory? */
 bool resident_is_for(const struct session *s, const struct load *l);

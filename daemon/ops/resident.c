@@ -2,12 +2,12 @@
  * of the same uid need not read it from the disk.
  *
  * It is noted with its commit, and lives with its trainer at no cost: the arena is lent anyway.
- * When the trainer has gone, its memory is kept, at most so much in all (--resident-bytes, last
- * used goes first), until the next commit of the run, or until somebody wants to be lent what it
- * takes. Nobody vouches for what is in it: its trainer could write there until it died, and may
- * have begun the next capture. Who reads it checks the digests, which come from the store, and goes
- * to the disk where they do not match. It can only be read: it was sealed against new writable
- * mappings. */
+ * When the trainer has gone, its memory is kept, at most so much in all (--resident-bytes, what was
+ * used last goes last), until the next commit of the run, or until somebody wants to be lent what
+ * it takes. While somebody reads it, it counts as lent, to the uid whose it is. Nobody vouches for
+ * what is in it: its trainer could write there until it died, and may have begun the next capture.
+ * Who reads it checks the digests, which come from the store, and goes to the disk where they do
+ * not match. It can only be read: it was sealed against new writable mappings. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,6 +15,8 @@
 
 #define RESIDENT_CHUNK_BYTES (UINT64_C(1) << 20)
 #define RESIDENT_CHUNKS_LEAST 64u
+/* Each is a descriptor and a mapping of the daemon's. */
+#define RESIDENT_MOST 256u
 
 struct resident {
     struct ops *ops;
@@ -23,6 +25,7 @@ struct resident {
     uint64_t seq;
     struct digest root;
     uint64_t *offsets; /* of each chunk in the arena */
+    uint32_t chunk_count;
     unsigned readers;
     bool listed; /* false: dropped, and stays until its last reader has gone */
     struct resident *next;
@@ -30,7 +33,7 @@ struct resident {
 
 bool resident_keeps(const struct lent *l)
 {
-    return l->session == NULL && l->resident != NULL && l->holds == 1;
+    return l->session == NULL && l->resident != NULL && l->holds == 1 && l->resident->readers == 0;
 }
 
 /* ---- the end ---- */
@@ -113,19 +116,22 @@ bool resident_make_room(struct ops *ops, const uint32_t *uid)
     return true;
 }
 
-static uint64_t resident_kept_bytes(const struct ops *ops)
+static bool resident_too_much(const struct ops *ops)
 {
     uint64_t bytes = 0;
+    unsigned count = 0;
     for (const struct lent *l = ops->lents; l != NULL; l = l->next) {
         bytes += resident_keeps(l) ? arena_bytes(l->arena) : 0;
+        count += resident_keeps(l);
     }
-    return bytes;
+    return bytes > ops->options.resident_bytes || count > RESIDENT_MOST;
 }
 
+/* What is being read is lent: it counts as that, and goes for nobody. */
 static void resident_trim(struct ops *ops)
 {
     struct resident *r = resident_last(ops, NULL);
-    while (r != NULL && resident_kept_bytes(ops) > ops->options.resident_bytes) {
+    while (r != NULL && resident_too_much(ops)) {
         resident_drop(r, LOG_LEVEL_INFO, "more would stay than may (--resident-bytes)");
         r = resident_last(ops, NULL);
     }
@@ -139,6 +145,10 @@ void resident_given_back(struct lent *l)
     }
     if (l->closed) {
         resident_drop(l->resident, LOG_LEVEL_DEBUG, "its arena was given back");
+        return;
+    }
+    if (arena_bytes(l->arena) > l->ops->options.resident_bytes) { /* others need not go for it */
+        resident_drop(l->resident, LOG_LEVEL_INFO, "its arena is larger than --resident-bytes");
         return;
     }
     log_info("resident record stays",
@@ -184,6 +194,7 @@ static struct resident *resident_new(struct upload *u)
                             .seq = u->boundary.seq,
                             .root = u->boundary.root,
                             .offsets = u->chunk_offsets,
+                            .chunk_count = u->boundary.chunk_count,
                             .listed = true,
                             .next = u->ops->residents };
     u->chunk_offsets = NULL;
@@ -197,6 +208,9 @@ static struct resident *resident_new(struct upload *u)
 void resident_commit(struct upload *u)
 {
     struct resident *before = resident_of_run(u->ops, &u->name);
+    if (before != NULL && before->seq >= u->boundary.seq) {
+        return; /* it was committed before */
+    }
     if (before != NULL) {
         resident_drop(before, LOG_LEVEL_DEBUG, "a newer one is committed");
     }
@@ -226,14 +240,22 @@ void resident_overwritten(const struct upload *u)
 
 /* ---- reading ---- */
 
-/* What the session has pinned is the last of its run, in memory that a trainer of the same uid has
- * left: no writer is there any more. */
+/* Is it what a load has pinned? */
+static bool resident_is(const struct resident *r, const struct load *l)
+{
+    const struct boundary *b = st_load_boundary(l->st);
+    return r->seq == b->seq && digest_equal(&r->root, &b->root) &&
+           r->chunk_count == st_load_chunk_count(l->st) && r->name.uid == l->run->name.uid &&
+           strcmp(r->name.name, l->run->name.name) == 0;
+}
+
+/* What the session has pinned is the last of its run, in memory that the connection of a trainer of
+ * the same uid has left: nobody is to write there any more. */
 static struct resident *resident_find(const struct session *s, const struct load *l)
 {
     struct resident *r = resident_of_run(s->ops, &l->run->name);
-    const struct boundary *b = st_load_boundary(l->st);
-    bool is_it = r != NULL && r->seq == b->seq && digest_equal(&r->root, &b->root) &&
-                 r->lent->session == NULL && r->lent->uid == s->peer.uid;
+    bool is_it =
+        r != NULL && resident_is(r, l) && r->lent->session == NULL && r->lent->uid == s->peer.uid;
     return is_it ? r : NULL;
 }
 
@@ -245,11 +267,7 @@ bool resident_is_for(const struct session *s, const struct load *l)
 const uint64_t *resident_offsets(const struct session *s, uint32_t arena, struct err *err)
 {
     const struct lent *l = arena_find(s, arena);
-    const struct boundary *b = st_load_boundary(s->load->st);
-    const struct run_name *name = &s->load->run->name;
-    if (l != NULL && l->read != NULL && l->read->seq == b->seq &&
-        digest_equal(&l->read->root, &b->root) && l->read->name.uid == name->uid &&
-        strcmp(l->read->name.name, name->name) == 0) {
+    if (l != NULL && l->read != NULL && resident_is(l->read, s->load)) {
         return l->read->offsets;
     }
     (void)err_set(err,

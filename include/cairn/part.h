@@ -2,9 +2,10 @@
  *
  * Who resumes reads everything (cairn/training.h). This is for those who do not: a server that
  * wants the embeddings, a rank that wants its rows of a matrix, somebody who looks at one layer.
- * What is asked for is read from the disk in the chunks that hold it (8 MiB, the last of a tensor
- * shorter; tensors below 4 MiB share them), each verified whole before a byte of it is handed out;
- * the rest of the record is not read. */
+ * What is asked for is read in the chunks that hold it (8 MiB, the last of a tensor shorter;
+ * tensors below 4 MiB share them), each verified whole before a byte of it is handed out, and a
+ * tensor in a shared chunk whole again with each range of it; the rest of the record is not read.
+ */
 #ifndef CAIRN_PART_H
 #define CAIRN_PART_H
 
@@ -34,13 +35,13 @@ CAIRN_API int cairn_get_range(const struct cairn_reader *r,
 typedef int (*cairn_place)(void *self, const struct cairn_entry *e, void **ret_dst);
 
 /* Read the tensors of a component whose path matches `pattern`, in whatever order is the fastest.
- * In a pattern * stands for any bytes, also none and also dots and slashes, ? for any one, [a-c]
- * for one of these, [!a-c] for one of none of these, and \ takes the meaning from what follows
- * (fnmatch of POSIX, with no flags). NULL matches all. *ret_count, if it is not NULL: how many
- * were read.
- * Errors: ENOENT no tensor matches; EINVAL; ECORRUPT; EPRUNED; ECONN, ETIMEDOUT; ENOMEM; what
- * `place` returned. After a failure what is in the places is of no use.   Ownership: keeps no
- * pointer.   Threads: one per handle.   Blocks: until the bytes are there. */
+ * In a pattern * stands for anything, also nothing and also dots and slashes, ? for one character,
+ * [a-c] for one of these, [!a-c] for one of none of these, and \ takes the meaning from what
+ * follows. It is fnmatch of POSIX, with no flags: what a character is, the process's locale says.
+ * NULL matches all. *ret_count, if it is not NULL: how many were read. Errors: ENOENT no tensor
+ * matches; EINVAL; ECORRUPT; EPRUNED; ECONN, ETIMEDOUT; ENOMEM; what `place` returned. After a
+ * failure what is in the places is of no use.   Ownership: keeps no pointer.   Threads: one per
+ * handle.   Blocks: until the bytes are there. */
 CAIRN_API int cairn_get_named(const struct cairn_reader *r,
                               const char *pattern,
                               cairn_place place,

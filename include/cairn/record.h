@@ -115,7 +115,7 @@ struct cairn_boundary {
     uint32_t precision;
     uint32_t warnings; /* enum cairn_warning; told by saves only */
     bool exact;
-    bool finite;  /* none of these in trainable tensors of the model, nor in the optimizer */
+    bool finite;  /* none in trainable model tensors and the optimizer, as who saved it counted */
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
     uint8_t save_id[16];
     uint8_t root[16]; /* digest over everything */

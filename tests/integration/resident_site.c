@@ -18,8 +18,14 @@ enum { SITE_MS = 20000, SITE_ASK = 1 };
 
 void trainer_saves(struct hand *h, const struct daemon *d, const char *run, uint8_t seed)
 {
+    trainer_saves_in(h, d, run, seed, SITE_ARENA_BYTES);
+}
+
+void trainer_saves_in(
+    struct hand *h, const struct daemon *d, const char *run, uint8_t seed, uint64_t arena_bytes)
+{
     hand_up(h, d->socket, run);
-    hand_open(h);
+    hand_open_as(h, arena_bytes, false);
     hand_arena(h, WIRE_ARENA_MAPPED);
     hand_fill(h, seed, seed);
     hand_announce(h);

@@ -12,6 +12,9 @@ enum { SITE_ARENA_BYTES = 4 << 20 }; /* of hand_open */
 
 /* A trainer comes, and saves what hand_fill makes of the seed. */
 void trainer_saves(struct hand *h, const struct daemon *d, const char *run, uint8_t seed);
+/* The same, in an arena of another size. */
+void trainer_saves_in(
+    struct hand *h, const struct daemon *d, const char *run, uint8_t seed, uint64_t arena_bytes);
 /* And goes at once; what it leaves is known to the daemon when this returns: so many records, of
  * all runs, stay in memory then. */
 void trainer_leaves(const struct daemon *d, const char *run, uint8_t seed, unsigned stay);

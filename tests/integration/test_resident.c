@@ -177,6 +177,43 @@ CASE(resident, those_used_last_stay, .timeout = 60)
     daemon_end(&d);
 }
 
+CASE(resident, one_that_is_too_large_goes_alone, .timeout = 60)
+{
+    struct hand h;
+    up("--resident-bytes=4MiB");
+    trainer_leaves(&d, "a", 10, 1);
+    trainer_saves_in(&h, &d, "large", 20, 16 << 20);
+    hand_down(&h);
+    const char *const dropped[] = { "resident record dropped", "/large seq=1 ", "larger", NULL };
+    while (tmp_lines_with(d.log, dropped) == 0) {
+        (void)status_of(&d);
+    }
+    wait_stay(&d, 1);
+    loads_from_memory(&d, "a", 10);
+    daemon_end(&d);
+}
+
+/* What is read is lent, and takes no room from those that stay. */
+CASE(resident, who_reads_keeps_nobody_from_staying, .timeout = 60)
+{
+    struct hand reader;
+    struct hand h;
+    up("--resident-bytes=4MiB");
+    trainer_leaves(&d, "a", 10, 1);
+    cr_assert(reader_pins(&reader, &d, "a"));
+    reader_asks(&reader);
+    cr_assert_eq(status_of(&d).resident_count, 0, "what is read is lent");
+    cr_assert_eq(status_of(&d).arena_count, 1);
+    trainer_saves(&h, &d, "b", 20);
+    hand_down(&h);
+    while (status_of(&d).resident_count == 0) {
+    }
+    loads_from_memory(&d, "b", 20);
+    hand_down(&reader);
+    wait_stay(&d, 1);
+    daemon_end(&d);
+}
+
 /* Those that somebody reads are the last to go, and do not go. */
 CASE(resident, who_wants_an_arena_gets_the_memory, .timeout = 60)
 {
@@ -191,7 +228,7 @@ CASE(resident, who_wants_an_arena_gets_the_memory, .timeout = 60)
     hand_up(&h, d.socket, "d");
     hand_open_as(&h, status_of(&d).arena_share_bytes - SITE_ARENA_BYTES, false);
     cr_assert_eq(arenas(), 2);
-    cr_assert_eq(status_of(&d).resident_count, 1);
+    cr_assert_eq(status_of(&d).resident_count, 0, "but what is read is lent");
     hand_unmap(&h);
     union wire_msg msg = { .arena_open = { .bytes = 1 } };
     cr_assert(peer_send(&h.p, WIRE_ARENA_OPEN, 1, &msg, (struct slice){ 0 }));

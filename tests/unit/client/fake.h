@@ -70,6 +70,8 @@ enum fake_resident {
     FAKE_RESIDENT_GOOD,
     FAKE_RESIDENT_REFUSED,   /* it is said to be, and RESIDENT is refused */
     FAKE_RESIDENT_NO_FD,     /* ARENA comes without its descriptor */
+    FAKE_RESIDENT_UNSEALED,  /* it may be cut off */
+    FAKE_RESIDENT_SHORT,     /* it is shorter than ARENA says */
     FAKE_RESIDENT_NO_PLACES, /* CHUNKS has no offsets */
     FAKE_RESIDENT_OUTSIDE,   /* one chunk is said to lie behind its end */
     FAKE_RESIDENT_DAMAGED    /* one chunk is another */

@@ -1,5 +1,6 @@
 /* fake_resident.c: the fake's payload in memory, rightly or wrongly. */
 #include <cairn/error.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,8 +21,10 @@ static uint64_t fake_place(const struct fake *f, uint32_t chunk)
 /* The payload, one chunk behind the other. */
 static int fake_memory(const struct fake *f, const struct fake_boundary *b, uint64_t bytes)
 {
-    int fd = memfd_create("fake-arena", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0) {
+    int fd = memfd_create("fake-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool sealed = f->resident != FAKE_RESIDENT_UNSEALED;
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
+        (sealed && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)) {
         abort();
     }
     for (uint32_t i = 0; i < b->chunk_count; i++) {
@@ -68,7 +71,8 @@ void fake_op_resident(struct fake *f, struct fake_conn *c, struct fake_in *in)
         return;
     }
     uint64_t bytes = (uint64_t)c->pinned->chunk_count * LIMIT_CHUNK_BYTES;
-    union wire_msg msg = { .arena = { .arena = FAKE_ARENA, .bytes = bytes } };
+    uint64_t more = f->resident == FAKE_RESIDENT_SHORT ? 1 << 21 : 0;
+    union wire_msg msg = { .arena = { .arena = FAKE_ARENA, .bytes = bytes + more } };
     f->out.bytes = 0;
     if (wire_encode(WIRE_ARENA, in->frame.request, &msg, 0, &f->out, &err) < 0) {
         abort();

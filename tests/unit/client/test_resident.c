@@ -91,9 +91,9 @@ CASE(resident, F12_memory_is_not_believed)
 
 CASE(resident, what_cannot_be_had_comes_from_the_disk)
 {
-    static const enum fake_resident wrong[] = {
-        FAKE_RESIDENT_REFUSED, FAKE_RESIDENT_NO_FD, FAKE_RESIDENT_NO_PLACES, FAKE_RESIDENT_OUTSIDE
-    };
+    static const enum fake_resident wrong[] = { FAKE_RESIDENT_REFUSED,   FAKE_RESIDENT_NO_FD,
+                                                FAKE_RESIDENT_UNSEALED,  FAKE_RESIDENT_SHORT,
+                                                FAKE_RESIDENT_NO_PLACES, FAKE_RESIDENT_OUTSIDE };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct ground g;
         saved(&g, wrong[i]);
@@ -198,5 +198,50 @@ CASE(resident, another_record_takes_its_place)
         (void)cairn_record_free(r[i]);
     }
     cr_assert_not(cairn_record_resident(NULL));
+    ground_down(&g);
+}
+
+/* Of a record whose memory was given back the rest of the reads is the disk's, and no damage. */
+CASE(resident, a_second_restore_of_a_record_is_nothing_to_warn_of)
+{
+    struct ground g;
+    static char all[] = "";
+    struct cairn_record *r = NULL;
+    struct job other;
+    saved(&g, FAKE_RESIDENT_GOOD);
+    job_like(&other, &g.job);
+    other.t.warn = warn;
+    other.t.warn_arg = all;
+    warnings = 0;
+    cr_assert_eq(cairn_load(g.c, "latest", 0, &r), 0, "%s", cairn_error(g.c));
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(cairn_restore(g.c, r, &other.t), 0, "%s", cairn_error(g.c));
+        cr_assert_null(job_differs(&g.job, &other), "%s", job_differs(&g.job, &other));
+        cr_assert(cairn_record_resident(r));
+    }
+    cr_assert_eq(warnings, 0);
+    (void)cairn_record_free(r);
+    job_fini(&other);
+    ground_down(&g);
+}
+
+/* What is read piece by piece stays in memory until the record goes: it may be wanted again. */
+CASE(resident, a_tensor_that_is_read_again_is_not_the_disks)
+{
+    struct ground g;
+    struct cairn_record *r = NULL;
+    const struct cairn_reader *model = NULL;
+    saved(&g, FAKE_RESIDENT_GOOD);
+    cr_assert_eq(cairn_load(g.c, "latest", 0, &r), 0, "%s", cairn_error(g.c));
+    cr_assert_eq(cairn_record_component(r, CAIRN_MODEL, &model), 0);
+    for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; k < g.job.model.count; k++) {
+            const struct tensor *t = g.job.model.tensors[k];
+            cr_assert_eq(cairn_get(model, &t->entry, t->data), 0, "%s", cairn_error(g.c));
+        }
+    }
+    cr_assert_eq(fake_seen(&g.fake, WIRE_LOAD), 0);
+    (void)cairn_record_free(r);
+    cr_assert_eq(mapped(), 0);
     ground_down(&g);
 }
