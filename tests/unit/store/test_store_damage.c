@@ -5,7 +5,6 @@
 
 #include "raw.h"
 #include "store/row.h"
-#include "store/store_int.h"
 
 /* A store with two boundaries, closed: seq 1, two shared chunks and a label, and `second` as seq 2.
  */
@@ -322,66 +321,6 @@ CASE(rows, lost_index_rows_are_made_up_for)
     cr_assert_eq(save.seq, 1);
     fix_remove(&f);
     (void)rec_free(r);
-}
-
-static void committed(struct fix *f, struct rec *r)
-{
-    struct err err = { .code = 0 };
-    cr_assert_eq(rec_save(r, f->run, &err), 0, "%s", err.msg);
-}
-
-static enum save_state state_of(struct fix *f, const uint8_t save_id[16])
-{
-    struct err err = { .code = 0 };
-    struct row_save save = { .state = SAVE_NONE };
-    cr_assert_eq(st_save_state(f->run, save_id, 0, &save, &err), 0, "%s", err.msg);
-    return save.state;
-}
-
-/* All boundaries are looked through for a save id that nobody has; that some other one is lost is
- * seen then, and no miss is believed, however often it is asked. */
-CASE(rows, a_lost_save_id_is_found_however_often_others_are_asked_for)
-{
-    static const uint8_t none[16] = { 0xee };
-    struct fix f;
-    struct rec *first = rec_tiny(1, 1);
-    struct rec *second = rec_tiny(2, 2);
-    fix_open(&f);
-    committed(&f, first);
-    committed(&f, second);
-    fix_close(&f);
-    while (raw_count(&f, DB_SAVEID) > 1) {
-        raw_delete(&f, DB_SAVEID, 0);
-    }
-    fix_reopen(&f);
-    for (int i = 0; i < 3; i++) {
-        cr_assert_eq(state_of(&f, none), SAVE_NONE);
-    }
-    cr_assert_eq(state_of(&f, first->b.save_id), SAVE_COMMITTED);
-    cr_assert_eq(state_of(&f, second->b.save_id), SAVE_COMMITTED);
-    fix_remove(&f);
-    (void)rec_free(first);
-    (void)rec_free(second);
-}
-
-/* What is committed after such a look is known by its save id. */
-CASE(rows, a_save_after_a_look_at_all_is_found)
-{
-    static const uint8_t none[16] = { 0xee };
-    struct fix f;
-    struct rec *first = rec_tiny(1, 1);
-    struct rec *second = rec_tiny(2, 2);
-    fix_open(&f);
-    committed(&f, first);
-    cr_assert_eq(state_of(&f, none), SAVE_NONE);
-    cr_assert(f.run->save_ids_whole, "and need not be looked through again");
-    committed(&f, second);
-    cr_assert_eq(state_of(&f, second->b.save_id), SAVE_COMMITTED);
-    cr_assert_eq(state_of(&f, first->b.save_id), SAVE_COMMITTED);
-    cr_assert_eq(state_of(&f, none), SAVE_NONE);
-    fix_remove(&f);
-    (void)rec_free(first);
-    (void)rec_free(second);
 }
 
 CASE(rows, a_damaged_step_key_is_a_lost_one)
