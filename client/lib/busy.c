@@ -24,15 +24,12 @@ static bool busy_is_full(const struct cairn *c)
     return held >= REGION_CACHE;
 }
 
-/* A message that has begun to come has this long to come whole. */
-#define BUSY_MESSAGE_MS 1000
-
 /* What the daemon has said already, without waiting for more of it. */
 static void busy_look(struct cairn *c)
 {
-    cl_begin(c, deadline_total(BUSY_MESSAGE_MS));
+    cl_begin(c, deadline_total(0));
     while (c->flight != NULL && busy_is_full(c) && tp_readable(c->fd) &&
-           cl_receive_flight(c) == 0) {
+           pending_take_frame(c) == 0) {
     }
 }
 

@@ -250,10 +250,10 @@ int pending_start(struct cairn *c,
     return 0;
 }
 
-/* A message that has begun to come has this long to come whole, however short the caller's time. */
+/* However short the caller's time. */
 #define PENDING_MESSAGE_MS 1000
 
-static int pending_take_frame(struct cairn *c)
+int pending_take_frame(struct cairn *c)
 {
     struct deadline least = deadline_total(PENDING_MESSAGE_MS);
     if (c->deadline.end_ns < least.end_ns) {

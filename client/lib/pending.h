@@ -19,6 +19,9 @@ struct cairn_pending {
 
 /* A frame of the flight's request came (COMMITTED or ERROR). */
 void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg);
+/* Receive what has begun to come on the flight's connection: it has a second at least to come
+ * whole. Errors: the connection's. */
+int pending_take_frame(struct cairn *c);
 /* The connection of the flight is gone: it must be settled by its save id. */
 void pending_lost(struct cairn *c);
 /* Wait until no save of this handle is under way, settling what was lost. 0 also when one failed:

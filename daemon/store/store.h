@@ -112,8 +112,8 @@ int st_save_begin(struct st_run *run,
 int st_save_write(
     struct st_save *save, uint32_t index, const void *data, uint32_t bytes, struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
- * sealed. Fills seq, parent_seq, created_ns,
- * bytes_new, nonfinite, not_finite of *b. Frees save in every case (sets NULL).
+ * sealed. Fills seq, parent_seq, created_ns, bytes_new, nonfinite, not_finite of *b. Frees save in
+ * every case (sets NULL).
  * ENOSPC: nothing happened, the run lives on. EIO of a write or a sync: latched read-only, nothing
  * committed. EUNKNOWN: latched, the commit may or may not be there. ECONFLICT: this save id holds
  * another root. */

@@ -60,8 +60,7 @@ struct st_run {
     bool readonly; /* fsck: changes nothing */
     uint8_t id[SEGMENT_ID_BYTES];
     atomic_bool poisoned;
-    atomic_bool
-        save_ids_whole;     /* since it was opened, each boundary was seen to have its save id */
+    atomic_bool save_ids_whole; /* each boundary was seen to have its save id, since the opening */
     struct st_latch *latch; /* there beforehand, so that latching cannot fail; once poisoned it is
                                the store's, and its lock guards it */
     struct {
