@@ -3,6 +3,7 @@
 
 #include "lib/call.h"
 #include "lib/rec.h"
+#include "record/selector.h"
 #include "wire/keep.h"
 
 /* The daemon says every few seconds how far it is: a shorter limit would take that for silence. */
@@ -104,6 +105,31 @@ int cairn_run_drop(struct cairn *c)
     if (rc == 0) {
         union wire_msg msg = { .run_drop = { .run = slice_str(c->run) } };
         rc = cl_ask_once(c, WIRE_RUN_DROP, &msg, WIRE_DONE, &answer);
+    }
+    return rc;
+}
+
+/* Not sent twice: a relative selector names another boundary then. */
+int cairn_remove(struct cairn *c, const char *selector, struct cairn_boundary *ret)
+{
+    struct selector parsed;
+    union wire_msg answer;
+    int rc = cl_enter_run(c, 0);
+    if (rc < 0) {
+        return rc;
+    }
+    if (selector == NULL) {
+        return cl_invalid(c, "remove needs a selector");
+    }
+    rc = selector_parse(slice_str(selector), &parsed, &c->err);
+    rc = rc < 0 ? rc : cl_ready(c);
+    if (rc == 0) {
+        union wire_msg msg = { .remove = { .run = slice_str(c->run),
+                                           .selector = slice_str(selector) } };
+        rc = cl_ask_once(c, WIRE_DELETE, &msg, WIRE_DESCRIBED, &answer);
+    }
+    if (rc == 0 && ret != NULL) {
+        rec_public(&answer.described.boundary, ret);
     }
     return rc;
 }

@@ -5,9 +5,9 @@
 #include "ops/ops_int.h"
 
 /* What protobuf puts around a boundary, and around all; the longest seq. */
-enum { FIND_FRAME_BYTES = 64, FIND_SEQ_BYTES = 10 };
+enum { FIND_FRAME_BYTES = 64, FIND_SEQ_BYTES = 10, DESCRIBE_TRIES = 4 };
 
-static int find_select(struct query *q, uint64_t *ret_seq)
+int find_select(struct query *q, uint64_t *ret_seq)
 {
     int rc = st_select(q->run->st, &q->selector, ret_seq, &q->err);
     return rc < 0 ? err_wrap(&q->err, rc, "run '%s@%s'", q->name.name, q->text) : 0;
@@ -116,11 +116,17 @@ void op_find(struct session *s, const struct frame_in *in)
 /* ---- DESCRIBE
  * ------------------------------------------------------------------------------------- */
 
+/* Removed between the two steps? Then the selector names another one by now, or none. */
 static int describe_work(struct query *q)
 {
     uint64_t seq = 0;
-    int rc = find_select(q, &seq);
-    return rc < 0 ? rc : st_load_open(q->run->st, seq, &q->load, &q->err);
+    int rc = -CAIRN_EPRUNED;
+    for (int i = 0; i < DESCRIBE_TRIES && rc == -CAIRN_EPRUNED; i++) {
+        q->err = (struct err){ 0 };
+        rc = find_select(q, &seq);
+        rc = rc < 0 ? rc : st_load_open(q->run->st, seq, &q->load, &q->err);
+    }
+    return rc;
 }
 
 static void describe_reply(struct query *q)

@@ -220,10 +220,10 @@ struct frame_in {
     struct buf *buf;
 };
 typedef void op_fn(struct session *s, const struct frame_in *in);
-op_fn op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open, op_arena_mapped,
-    op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort, op_find,
-    op_describe, op_manifest, op_chunk_list, op_resident, op_close, op_load, op_release, op_verify,
-    op_status;
+op_fn op_delete, op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open,
+    op_arena_mapped, op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort,
+    op_find, op_describe, op_manifest, op_chunk_list, op_resident, op_close, op_load, op_release,
+    op_verify, op_status;
 
 /* ---- uploads (upload*.c) ---- */
 enum upload_state {
@@ -339,6 +339,7 @@ struct query_kind {
     bool settle;                     /* wait for what was sealed before */
     bool missing_ok;                 /* a run that is not there is no error: reply with run NULL */
     bool checks;                     /* on the pool for long checks */
+    bool writes;                     /* on the writer of its run, in order with the commits */
     void (*before)(struct query *q); /* on the loop, before work; NULL: nothing */
     void (*beat)(struct query *q);   /* on the loop, every 2 s until the end: how far it is, for a
                                         connection that is there; NULL: it is not long */
@@ -386,8 +387,8 @@ struct query *query_new(struct session *s,
 void query_start(struct query *q);
 /* The session's upload is sealed, or gone: from now on its connection waits for what it asks. */
 void query_pause_reading(struct session *s);
-/* Copy and parse a selector into the query. EINVAL, with q->err set. */
-int query_take_selector(struct query *q, struct slice text);
+int query_take_selector(struct query *q, struct slice text); /* copy, parse; EINVAL in q->err */
+int find_select(struct query *q, uint64_t *ret_seq); /* any thread: what its selector names */
 /* Any thread: ECANCELED in *err when nobody wants its answer any more. */
 int query_check(const struct query *q, struct err *err);
 /* Have what a session has asked end as soon as it can. */

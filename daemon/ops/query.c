@@ -171,7 +171,10 @@ static void query_submit(struct query *q)
     if (q->kind->before != NULL) {
         q->kind->before(q);
     }
-    pool_submit(q->kind->checks ? ops->checks : ops->queries, &q->job);
+    pool_submit(q->kind->writes   ? q->run->writer
+                : q->kind->checks ? ops->checks
+                                  : ops->queries,
+                &q->job);
 }
 
 /* More follows what was sent, now that the peer has taken it; or nobody wants it any more. */

@@ -24,6 +24,7 @@ static const struct {
     [WIRE_DATA] = { op_data, false, true },
     [WIRE_SEAL] = { op_seal, false, true },
     [WIRE_ABORT] = { op_abort, false, true },
+    [WIRE_DELETE] = { op_delete, false, false },
     [WIRE_FIND] = { op_find, false, false },
     [WIRE_DESCRIBE] = { op_describe, false, false },
     [WIRE_MANIFEST] = { op_manifest, false, false },

@@ -81,7 +81,7 @@ static int verify_one(struct query *q, struct verify_state *v)
     const struct st_watch watch = { verify_found, verify_step, q };
     const uint64_t seq = v->seq;
     int rc = st_verify(q->run->st, seq, &watch, &one, &q->err);
-    if (rc == -CAIRN_ENOENT && q->flag) { /* removed meanwhile */
+    if ((rc == -CAIRN_ENOENT || rc == -CAIRN_EPRUNED) && q->flag) { /* removed meanwhile */
         one = (struct wire_verified){ 0 };
         rc = 0;
     }

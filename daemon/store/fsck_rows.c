@@ -4,8 +4,6 @@
 #include "record/digest.h"
 #include "store/fsck.h"
 
-#define FSCK_PRUNED_MAX 1024u /* save ids that outlive their boundary */
-
 static int rows_dangling(struct fsck *f, const char *what, uint64_t seq)
 {
     return fsck_say(f, "a row of %s is about seq %" PRIu64 ", which is no boundary", what, seq);
@@ -245,11 +243,11 @@ int fsck_rows(struct fsck *f, struct err *err)
                       refs,
                       f->ref_count);
     }
-    if (rc == 0 && f->pruned_count > FSCK_PRUNED_MAX) {
+    if (rc == 0 && f->pruned_count > STORE_PRUNED_IDS) {
         rc = fsck_say(f,
                       "%" PRIu64 " save ids of removed boundaries are kept, at most %u should be",
                       f->pruned_count,
-                      FSCK_PRUNED_MAX);
+                      STORE_PRUNED_IDS);
     }
     return rc;
 }

@@ -103,13 +103,27 @@ static int load_tables(struct st_load *l, struct err *err)
     return 0;
 }
 
+/* Removed between the answer to a selector and now? ENOENT would mean that there never was one, and
+ * a trainer would start anew. */
+static int load_missing(struct txn *t, const struct load_open *o, struct err *err)
+{
+    uint64_t next_seq = 0;
+    uint64_t next_segment = 0;
+    int rc = walk_missing(t, o->seq, err);
+    if (rc != -CAIRN_ENOENT || meta_get_progress(t, &next_seq, &next_segment, NULL) < 0 ||
+        o->seq == 0 || o->seq >= next_seq) {
+        return rc;
+    }
+    return err_set(err, -CAIRN_EPRUNED, "seq %" PRIu64 " has been removed", o->seq);
+}
+
 static int load_open_txn(struct txn *t, void *arg, struct err *err)
 {
     struct load_open *o = arg;
     struct st_load *l = o->load;
     const struct boundary *b = &l->row.boundary;
     int rc = row_get_boundary(t, o->seq, &l->bump, &l->row, err);
-    rc = rc == -CAIRN_ENOENT ? walk_missing(t, o->seq, err) : rc;
+    rc = rc == -CAIRN_ENOENT ? load_missing(t, o, err) : rc;
     rc = rc < 0 ? rc : load_tables(l, err);
     uint64_t chunks = 0;
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
@@ -148,7 +162,8 @@ int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct 
     }
     struct load_open open = { .load = l, .seq = seq };
     l->run = run;
-    int rc = env_read(&run->index, load_open_txn, &open, err);
+    int rc = held_add(&l->held, run, seq, err);
+    rc = rc < 0 ? rc : env_read(&run->index, load_open_txn, &open, err);
     rc = rc < 0 ? rc : load_open_segments(l, err);
     if (rc < 0) {
         (void)st_load_close(l);
@@ -161,6 +176,7 @@ int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct 
 struct st_load *st_load_close(struct st_load *load)
 {
     if (load != NULL) {
+        held_drop(&load->held);
         for (uint32_t i = 0; i < load->segment_count; i++) {
             file_close(&load->segments[i].file);
         }

@@ -2,6 +2,7 @@
 #ifndef STORE_LOAD_H
 #define STORE_LOAD_H
 
+#include "store/held.h"
 #include "store/store_int.h"
 
 struct load_segment {
@@ -18,6 +19,7 @@ struct load_extent {
 
 struct st_load {
     struct st_run *run;
+    struct held held; /* against removal */
     struct bump bump; /* what row points to */
     struct row_boundary row;
     struct chunk *chunks;

@@ -124,6 +124,15 @@ int st_save_commit(struct st_save **save,
 /* [writer] Unlink what was written. Returns NULL. */
 struct st_save *st_save_abort(struct st_save *save);
 
+/* ---- removing -------------------------------------------------------------------------------- */
+
+/* [writer] Remove a boundary, in one transaction; then unlink the segments that nothing names any
+ * more. Its save id is PRUNED from now on, for as long as it is one of the last 1024. EINVAL: it is
+ * the newest. EBUSY: it is being read (st_load_open), or pinned. ENOENT. ECORRUPT: its rows are
+ * damaged. ENOSPC: nothing happened, the run lives on. EIO, EUNKNOWN: latched read-only, it may be
+ * there or not after a restart, and then as a whole. EPOISONED. */
+int st_remove(struct st_run *run, uint64_t seq, struct err *err);
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* [any] The seq that a selector names. ENOENT, ECORRUPT. It may be that of a boundary whose row is
@@ -157,8 +166,9 @@ int st_save_state(struct st_run *run,
 
 /* [any] Hold a boundary: one short read transaction copies row and extents out, segments are
  * opened. ECORRUPT: rows are damaged, or a segment is missing. EBUSY, ENOMEM, EACCES: no
- * descriptor, memory or right to open a segment, which says nothing about it. A segment that is
- * deleted meanwhile lives until st_load_close. */
+ * descriptor, memory or right to open a segment, which says nothing about it; EBUSY also while it
+ * is just being removed. EPRUNED: it was removed; ENOENT: it never was. Until st_load_close it
+ * cannot be removed. */
 int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct err *err);
 const struct boundary *st_load_boundary(const struct st_load *load);
 uint32_t st_load_chunk_count(const struct st_load *load);

@@ -19,6 +19,7 @@
 #define STORE_RUN_FORMAT 1u /* meta 'format' of a run */
 #define STORE_PATH_BYTES 4096u
 #define STORE_DIR_MODE 0700
+#define STORE_PRUNED_IDS 1024u /* save ids that outlive their boundary */
 
 /* A run that somebody has open, makes or drops: one at a time. */
 struct st_claim {
@@ -72,6 +73,8 @@ struct st_run {
     pthread_mutex_t lock; /* guards what follows */
     struct row_run summary;
     uint64_t next_seq, next_segment;
+    struct held *held; /* who reads what, see held.h */
+    uint64_t removing; /* seq of the boundary that is just being removed, 0: none */
 };
 
 /* ---- st.c ---- */

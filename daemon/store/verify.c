@@ -193,7 +193,7 @@ int st_verify(struct st_run *run,
     struct err why = { .code = 0 };
     *ret = (struct wire_verified){ .boundary_count = 1 };
     int rc = st_load_open(run, seq, &v.load, &why);
-    if (rc == -CAIRN_ENOENT) {
+    if (rc == -CAIRN_ENOENT || rc == -CAIRN_EPRUNED) {
         return err_set(err, rc, "%s", why.msg);
     }
     rc = rc < 0 ? verify_say_err(&v, rc, &why, err) : verify_load(&v, err);

@@ -76,6 +76,18 @@ CAIRN_API int cairn_runs(struct cairn *c,
  * handle.   Blocks: until its files are unlinked. */
 CAIRN_API int cairn_run_drop(struct cairn *c);
 
+/* Remove the one boundary that `selector` names ("latest~1", "100", "seq:7", ...), for good:
+ * it is gone and its space is free when this returns 0. The newest of a run always stays. Its save
+ * id is CAIRN_SAVE_PRUNED from then on, for as long as it is among the last 1024 removed of the
+ * run; saving under it is EPRUNED. *ret (may be NULL) is what was removed. Any failure but those
+ * marked leaves the boundary as it was. Errors: EINVAL selector, the newest, or the handle has no
+ * run; ENOENT none; EBUSY it is being read or verified (a record that is loaded counts, until
+ * cairn_record_free); EACCES; EPOISONED; ECORRUPT its rows are damaged; ENOSPC not even room to
+ * remove; ECANCELED; EUNKNOWN, ECONN, ETIMEDOUT it may be removed or not: ask cairn_list, do not
+ * repeat a relative selector.   Ownership: caller's struct. Threads: one per handle.   Blocks: for
+ * the commits before it, and a sync. */
+CAIRN_API int cairn_remove(struct cairn *c, const char *selector, struct cairn_boundary *ret);
+
 /* As cairn_find, for people who look after a run: the boundary that `selector` names is listed also
  * when it is damaged.
  * Errors: ENOENT none; EINVAL selector; ECORRUPT damage hides which one is meant; EPROTO as

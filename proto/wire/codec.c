@@ -48,6 +48,7 @@ static const struct codec_type codec_types[] = {
     CODEC_ROW(SEAL, seal, CODEC_SMALL),
     CODEC_ROW(COMMITTED, committed, CODEC_SMALL),
     CODEC_EMPTY(ABORT),
+    CODEC_ROW(DELETE, delete, CODEC_SMALL),
     CODEC_ROW(FIND, find, CODEC_SMALL),
     CODEC_ROW(FOUND, found, LIMIT_MESSAGE_BYTES),
     CODEC_ROW(DESCRIBE, describe, CODEC_SMALL),

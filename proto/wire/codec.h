@@ -38,6 +38,7 @@ enum wire_type {
     WIRE_SEAL = 45,         /* -> COMMITTED */
     WIRE_COMMITTED = 46,    /* <- */
     WIRE_ABORT = 47,        /* -> ends an upload or a load stream: DONE (LOADED for a load) */
+    WIRE_DELETE = 51,       /* -> DESCRIBED: the boundary that was removed */
     WIRE_FIND = 56,         /* -> FOUND */
     WIRE_FOUND = 57,        /* <- */
     WIRE_DESCRIBE = 58,     /* -> DESCRIBED; pins the boundary to the connection if asked */
@@ -156,6 +157,9 @@ struct wire_describe {
     struct slice run, selector;
     bool pin; /* keep it readable until CLOSE or the end of the connection */
 };
+struct wire_delete {
+    struct slice run, selector;
+};
 struct wire_described {
     struct boundary boundary; /* with components */
     bool resident;            /* RESIDENT may be asked */
@@ -229,6 +233,7 @@ union wire_msg {
     struct wire_find find;
     struct wire_found found;
     struct wire_describe describe;
+    struct wire_delete remove;
     struct wire_described described;
     struct wire_manifest manifest;
     struct wire_chunk_list chunk_list;

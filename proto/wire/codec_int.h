@@ -103,6 +103,7 @@ CODEC_PAIR(seal);
 CODEC_PAIR(committed);
 CODEC_PAIR(find);
 CODEC_PAIR(found);
+CODEC_PAIR(delete);
 CODEC_PAIR(describe);
 CODEC_PAIR(described);
 CODEC_PAIR(manifest);

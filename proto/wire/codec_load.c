@@ -97,6 +97,26 @@ void *codec_found_to(struct bump *b, const union wire_msg *msg)
     return pb->boundaries == NULL ? NULL : pb;
 }
 
+int codec_delete_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Delete *m = pb;
+    int rc = codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &ret->remove.run);
+    return rc < 0 ? rc
+                  : codec_text(
+                        c, "selector", m->selector, LIMIT_SELECTOR_BYTES, &ret->remove.selector);
+}
+
+void *codec_delete_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__Delete *pb = codec_new(b, &cairn__delete__descriptor);
+    if (pb == NULL) {
+        return NULL;
+    }
+    pb->run = codec_bin(msg->remove.run);
+    pb->selector = codec_bin(msg->remove.selector);
+    return pb;
+}
+
 int codec_describe_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__Describe *m = pb;

@@ -355,8 +355,7 @@ CASE(retry, E27_lost_right_before_the_commit_is_saved_again, .timeout = 120)
 }
 
 /* A sync that failed inside the commit: nobody can say whether it is there. The run takes no more
- * saves until the daemon was restarted. PRUNED, the last of FIND's states, needs retention, which
- * is not there yet: there is no way to it. */
+ * saves until the daemon was restarted. PRUNED, the last of FIND's states, is test_remove's. */
 CASE(retry, find_unknown_after_a_failed_sync, .timeout = 120)
 {
     struct retry t;

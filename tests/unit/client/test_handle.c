@@ -63,6 +63,17 @@ CASE(handle, a_drop_does_not_fail_for_a_connection_that_ended_before)
     ground_down(&g);
 }
 
+/* The second one would remove another boundary. */
+CASE(handle, a_removal_is_not_sent_twice)
+{
+    struct ground g;
+    ground_up(&g);
+    g.fake.faults[0] = (struct fake_fault){ WIRE_DELETE, 1, FAKE_CLOSE, 0 };
+    cr_assert_eq(cairn_remove(g.c, "latest~1", NULL), -CAIRN_ECONN, "sent, and not answered");
+    cr_assert_eq(fake_seen(&g.fake, WIRE_DELETE), 1, "not sent twice");
+    ground_down(&g);
+}
+
 CASE(handle, a_verification_is_asked_for_again)
 {
     struct ground g;

@@ -186,6 +186,10 @@ CASE(codec, small_ones)
     in = (union wire_msg){ .release = { 1 } };
     codec_there_and_back(WIRE_RELEASE, &in, &out);
     cr_assert_eq(out.release.credits, 1);
+    in = (union wire_msg){ .remove = { slice_str("7/r"), slice_str("latest~1") } };
+    codec_there_and_back(WIRE_DELETE, &in, &out);
+    codec_text_is(out.remove.run, "7/r");
+    codec_text_is(out.remove.selector, "latest~1");
     in = (union wire_msg){ .describe = { slice_str("r"), slice_str(""), true } };
     codec_there_and_back(WIRE_DESCRIBE, &in, &out);
     codec_text_is(out.describe.run, "r");

@@ -322,3 +322,26 @@ CASE(codec_rare, refused_counts_of_a_boundary)
         bump_fini(&b);
     }
 }
+
+static void rare_delete_is_refused(size_t run_bytes, size_t selector_bytes, const char *words)
+{
+    struct err err = { 0 };
+    union wire_msg out;
+    struct bump b;
+    struct raw r = { .bytes = 0 };
+    char letters[600];
+    memset(letters, 'a', sizeof letters);
+    raw_bytes(&r, 1, letters, run_bytes);
+    raw_bytes(&r, 2, letters, selector_bytes);
+    bump_init(&b, wire_bump_cap((uint32_t)r.bytes));
+    cr_assert_eq(wire_decode(WIRE_DELETE, slice_of(r.data, r.bytes), &b, &out, &err),
+                 -CAIRN_ELIMIT);
+    cr_assert_not_null(strstr(err.msg, words), "%s", err.msg);
+    bump_fini(&b);
+}
+
+CASE(codec_rare, names_of_a_removal_have_their_limits)
+{
+    rare_delete_is_refused(256, 1, "run: 256 bytes");
+    rare_delete_is_refused(255, 513, "selector: 513 bytes");
+}
