@@ -9,7 +9,7 @@ static int delete_work(struct query *q)
     uint64_t seq = 0;
     int rc = find_select(q, &seq);
     rc = rc < 0 ? rc : st_list(q->run->st, seq, 1, &q->bump, &list, &q->err);
-    rc = rc < 0 ? rc : st_remove(q->run->st, seq, &q->err);
+    rc = rc < 0 ? rc : st_remove(q->run->st, &seq, 1, &q->err);
     if (rc < 0) {
         return rc;
     }

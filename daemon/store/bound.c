@@ -107,13 +107,12 @@ static int bound_chunk(struct bound_walk *w, uint32_t index, uint64_t offset, st
                                    .bytes = chunk->bytes,
                                    .digest = chunk->digest };
     struct key key = key_chunk(segment, index);
-    struct key digest = key_digest(chunk->digest.byte, chunk->bytes);
+    struct key digest = key_digest(chunk->digest.byte, chunk->bytes, segment, index);
     struct key ref = key_ref(segment, index, w->b->boundary->seq);
     w->buf.bytes = 0;
     int rc = row_chunk_encode(&row, &w->buf, err);
     rc = rc < 0 ? rc : bound_give(w, DB_CHUNK, &key, err);
-    /* Where the bytes of a digest are, is the key of that chunk. */
-    rc = rc < 0 ? rc : w->each(w->arg, DB_DIGEST, &digest, key_slice(&key), err);
+    rc = rc < 0 ? rc : w->each(w->arg, DB_DIGEST, &digest, slice_of(NULL, 0), err);
     return rc < 0 ? rc : w->each(w->arg, DB_REF, &ref, slice_of(NULL, 0), err);
 }
 

@@ -155,9 +155,7 @@ static int commit_segment(struct commit *c, struct err *err)
 static int
 commit_put(void *arg, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
-    /* A digest may be there already: any chunk that has it will do. */
-    return db == DB_DIGEST ? row_put_new(arg, db, key, value, err)
-                           : row_put(arg, db, key, value, err);
+    return row_put(arg, db, key, value, err);
 }
 
 static int commit_txn(struct txn *t, void *arg, struct err *err)

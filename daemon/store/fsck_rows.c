@@ -99,7 +99,7 @@ static int rows_chunk(
         rc = fsck_say(
             f, "chunk %u is in segment %016" PRIx64 ", which is missing", key->index, key->segment);
     }
-    struct key digest = key_digest(row.digest.byte, row.bytes);
+    struct key digest = key_digest(row.digest.byte, row.bytes, key->segment, key->index);
     rc = rc < 0 ? rc : fsck_need(f, t, DB_DIGEST, &digest, NULL, &there);
     return rc < 0 ? rc : rows_chunk_used(f, t, key, err);
 }
@@ -108,21 +108,18 @@ static int rows_digest(
     struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
 {
     struct row_chunk row;
-    struct key_parts chunk;
     struct err why = { .code = 0 };
+    (void)value;
     (void)err;
-    if (!key_parse(DB_CHUNK, value, &chunk)) {
-        return fsck_say(f, "a row of digest has a value of %zu bytes", value.bytes);
-    }
-    if (row_get_chunk(t, chunk.segment, chunk.index, &row, &why) < 0) {
+    if (row_get_chunk(t, key->segment, key->index, &row, &why) < 0) {
         return fsck_say(f, "a row of digest names a chunk: %s", why.msg);
     }
     if (row.bytes != key->bytes || memcmp(row.digest.byte, key->id, sizeof row.digest.byte) != 0) {
         return fsck_say(f,
                         "a row of digest names chunk %u of segment %016" PRIx64
                         ", which has another digest",
-                        chunk.index,
-                        chunk.segment);
+                        key->index,
+                        key->segment);
     }
     return 0;
 }
@@ -165,7 +162,6 @@ static int rows_saveid(
     struct row_save save;
     struct err why = { .code = 0 };
     struct bump bump;
-    (void)t;
     (void)err;
     row_bump_init(&bump, value.bytes);
     int rc = row_save_decode(value, &bump, &save, &why);
@@ -175,8 +171,9 @@ static int rows_saveid(
     }
     const struct fsck_boundary *b = fsck_find(f, save.seq);
     if (save.state == SAVE_PRUNED) {
-        f->pruned_count++;
-        return b == NULL ? 0
+        struct key pruned = key_pruned(save.seq, key->rank);
+        bool there = false;
+        return b == NULL ? fsck_need(f, t, DB_PRUNED, &pruned, NULL, &there)
                          : fsck_say(f,
                                     "a save id says that seq %" PRIu64 " was removed; it is there",
                                     save.seq);
@@ -191,6 +188,21 @@ static int rows_saveid(
     return memcmp(b->save_id, key->id, sizeof b->save_id) == 0 && b->rank == key->rank
                ? 0
                : fsck_say(f, "a save id names seq %" PRIu64 ", which has another", save.seq);
+}
+
+static int rows_pruned(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
+{
+    struct row_save save = { .seq = 0 };
+    (void)err;
+    f->pruned_count++;
+    int rc = value.bytes == ROW_SAVE_ID_BYTES ? row_get_save(t, value.data, key->rank, &save, NULL)
+                                              : -CAIRN_ECORRUPT;
+    return rc == 0 && save.state == SAVE_PRUNED && save.seq == key->seq
+               ? 0
+               : fsck_say(f,
+                          "seq %" PRIu64 " is said to be removed, its save id does not say so",
+                          key->seq);
 }
 
 static int rows_named(
@@ -228,8 +240,9 @@ int fsck_rows(struct fsck *f, struct err *err)
         { DB_META, rows_meta },     { DB_COMPONENT, rows_component },
         { DB_CHUNK, rows_chunk },   { DB_DIGEST, rows_digest },
         { DB_REF, rows_ref },       { DB_STEP, rows_step },
-        { DB_SAVEID, rows_saveid }, { DB_LABEL, rows_named },
-        { DB_PIN, rows_named },     { DB_MARK, rows_named },
+        { DB_SAVEID, rows_saveid }, { DB_PRUNED, rows_pruned },
+        { DB_LABEL, rows_named },   { DB_PIN, rows_named },
+        { DB_MARK, rows_named },
     };
     uint64_t refs = 0;
     int rc = 0;

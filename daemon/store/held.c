@@ -2,10 +2,20 @@
 
 #include <inttypes.h>
 
+/* Under the run's lock. */
+static bool held_removing(const struct st_run *run, uint64_t seq)
+{
+    uint32_t i = 0;
+    while (i < run->removing_count && run->removing[i] != seq) {
+        i++;
+    }
+    return i < run->removing_count;
+}
+
 int held_add(struct held *h, struct st_run *run, uint64_t seq, struct err *err)
 {
     (void)pthread_mutex_lock(&run->lock);
-    bool removing = seq != 0 && run->removing == seq;
+    bool removing = held_removing(run, seq);
     if (!removing) {
         *h = (struct held){ .run = run, .seq = seq, .next = run->held };
         run->held = h;
@@ -32,16 +42,17 @@ void held_drop(struct held *h)
     *h = (struct held){ .run = NULL };
 }
 
-int held_remove_begin(struct st_run *run, uint64_t seq, struct err *err)
+int held_remove_begin(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err)
 {
     (void)pthread_mutex_lock(&run->lock);
+    run->removing = seqs;
+    run->removing_count = count;
     const struct held *h = run->held;
-    while (h != NULL && h->seq != seq) {
+    while (h != NULL && !held_removing(run, h->seq)) {
         h = h->next;
     }
-    if (h == NULL) {
-        run->removing = seq;
-    }
+    uint64_t seq = h == NULL ? 0 : h->seq;
+    run->removing_count = h == NULL ? count : 0;
     (void)pthread_mutex_unlock(&run->lock);
     return h == NULL ? 0
                      : err_set(err,
@@ -53,6 +64,7 @@ int held_remove_begin(struct st_run *run, uint64_t seq, struct err *err)
 void held_remove_end(struct st_run *run)
 {
     (void)pthread_mutex_lock(&run->lock);
-    run->removing = 0;
+    run->removing = NULL;
+    run->removing_count = 0;
     (void)pthread_mutex_unlock(&run->lock);
 }

@@ -85,11 +85,13 @@ struct key key_chunk(uint64_t segment, uint32_t index)
     return k;
 }
 
-struct key key_digest(const uint8_t digest[16], uint32_t bytes)
+struct key key_digest(const uint8_t digest[16], uint32_t bytes, uint64_t segment, uint32_t index)
 {
     struct key k = { .bytes = 0 };
     key_add_bytes(&k, digest, 16);
     key_add_u32(&k, bytes);
+    key_add_u64(&k, segment);
+    key_add_u32(&k, index);
     return k;
 }
 
@@ -109,7 +111,17 @@ struct key key_step(uint64_t step, uint64_t seq)
 
 struct key key_saveid(const uint8_t save_id[16], uint32_t rank)
 {
-    return key_digest(save_id, rank);
+    struct key k = { .bytes = 0 };
+    key_add_bytes(&k, save_id, 16);
+    key_add_u32(&k, rank);
+    return k;
+}
+
+struct key key_pruned(uint64_t seq, uint32_t rank)
+{
+    struct key k = key_boundary(seq);
+    key_add_u32(&k, rank);
+    return k;
 }
 
 struct key key_label(uint64_t seq, struct slice name)
@@ -135,10 +147,11 @@ static const struct {
 } key_shape[DB_NR] = {
     [DB_META] = { "meta", 0, false },           [DB_BOUNDARY] = { "boundary", 8, true },
     [DB_COMPONENT] = { "component", 17, true }, [DB_CHUNK] = { "chunk", 12, true },
-    [DB_DIGEST] = { "digest", 20, true },       [DB_REF] = { "ref", 20, true },
+    [DB_DIGEST] = { "digest", 32, true },       [DB_REF] = { "ref", 20, true },
     [DB_STEP] = { "step", 16, true },           [DB_SAVEID] = { "saveid", 20, true },
     [DB_LABEL] = { "label", 8, false },         [DB_PIN] = { "pin", 8, false },
-    [DB_MARK] = { "mark", 8, false },           [DB_CATALOGUE] = { "run", 5, false },
+    [DB_MARK] = { "mark", 8, false },           [DB_PRUNED] = { "pruned", 12, true },
+    [DB_CATALOGUE] = { "run", 5, false },
 };
 
 const char *key_db_name(enum st_db db)
@@ -194,10 +207,16 @@ bool key_parse(enum st_db db, struct slice key, struct key_parts *ret)
     case DB_DIGEST:
         ret->id = at;
         ret->bytes = get_be32(at + 16);
+        ret->segment = get_be64(at + 20);
+        ret->index = get_be32(at + 28);
         break;
     case DB_SAVEID:
         ret->id = at;
         ret->rank = get_be32(at + 16);
+        break;
+    case DB_PRUNED:
+        ret->seq = get_be64(at);
+        ret->rank = get_be32(at + 8);
         break;
     case DB_STEP:
         ret->step = get_be64(at);
@@ -224,7 +243,13 @@ static int key_text_id(enum st_db db, const struct key_parts *p, char *ret_text,
     struct digest d;
     memcpy(d.byte, p->id, sizeof d.byte);
     digest_hex(&d, hex);
-    return db == DB_DIGEST ? snprintf(ret_text, bytes, "%s bytes %u", hex, p->bytes)
+    return db == DB_DIGEST ? snprintf(ret_text,
+                                      bytes,
+                                      "%s bytes %u segment %016" PRIx64 " index %u",
+                                      hex,
+                                      p->bytes,
+                                      p->segment,
+                                      p->index)
                            : snprintf(ret_text, bytes, "%s rank %u", hex, p->rank);
 }
 
@@ -257,6 +282,9 @@ static int key_text_numbers(enum st_db db, const struct key_parts *p, char *ret_
         return db == DB_CHUNK || n < 0
                    ? n
                    : snprintf(ret_text + n, bytes - (size_t)n, " seq %" PRIu64, p->seq);
+    }
+    if (db == DB_PRUNED) {
+        return snprintf(ret_text, bytes, "seq %" PRIu64 " rank %u", p->seq, p->rank);
     }
     if (db == DB_STEP) {
         return snprintf(ret_text, bytes, "step %" PRIu64 " seq %" PRIu64, p->step, p->seq);

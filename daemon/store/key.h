@@ -21,7 +21,8 @@ enum st_db {
     DB_LABEL = 9,
     DB_PIN = 10,
     DB_MARK = 11,
-    DB_CATALOGUE = 12, /* the only one of the catalogue: a row per run */
+    DB_PRUNED = 12,    /* save ids that are PRUNED, in the order of what they named */
+    DB_CATALOGUE = 13, /* the only one of the catalogue: a row per run */
     DB_NR
 };
 #define DB_INDEX_NR DB_CATALOGUE /* one more than the last of an index */
@@ -46,10 +47,11 @@ struct key key_meta(const char *name);
 struct key key_boundary(uint64_t seq);
 struct key key_component(uint64_t seq, uint32_t rank, uint32_t component, uint32_t page);
 struct key key_chunk(uint64_t segment, uint32_t index);
-struct key key_digest(const uint8_t digest[16], uint32_t bytes);
+struct key key_digest(const uint8_t digest[16], uint32_t bytes, uint64_t segment, uint32_t index);
 struct key key_ref(uint64_t segment, uint32_t index, uint64_t seq);
 struct key key_step(uint64_t step, uint64_t seq);
 struct key key_saveid(const uint8_t save_id[16], uint32_t rank);
+struct key key_pruned(uint64_t seq, uint32_t rank);
 struct key key_label(uint64_t seq, struct slice name); /* pins and marks: the name may be empty */
 struct key key_run(uint32_t uid, struct slice name);
 

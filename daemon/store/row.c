@@ -87,19 +87,12 @@ bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice 
     return true;
 }
 
-static int row_put_flags(struct txn *t,
-                         enum st_db db,
-                         const struct key *key,
-                         struct slice value,
-                         unsigned flags,
-                         struct err *err)
+int row_put(
+    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     MDB_val k = row_val(key_slice(key));
     MDB_val v = { .mv_size = value.bytes + ROW_TRAILER_BYTES };
-    int rc = mdb_put(t->mdb, t->env->dbi[db], &k, &v, flags | MDB_RESERVE);
-    if (rc == MDB_KEYEXIST) {
-        return 0;
-    }
+    int rc = mdb_put(t->mdb, t->env->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0) {
         char text[KEY_TEXT_BYTES];
         key_text(db, key_slice(key), text);
@@ -111,18 +104,6 @@ static int row_put_flags(struct txn *t,
     }
     row_trailer(key, value, at + value.bytes);
     return 0;
-}
-
-int row_put(
-    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
-{
-    return row_put_flags(t, db, key, value, 0, err);
-}
-
-int row_put_new(
-    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err)
-{
-    return row_put_flags(t, db, key, value, MDB_NOOVERWRITE, err);
 }
 
 int row_del(struct txn *t, enum st_db db, const struct key *key, struct err *err)

@@ -7,6 +7,7 @@
 #include "wire/rows.h"
 
 #define ROW_TRAILER_BYTES 8u
+#define ROW_SAVE_ID_BYTES 16u /* the value of `pruned` */
 
 /* The trailer of a row, as it is stored. */
 void row_trailer(const struct key *key, struct slice value, uint8_t ret_trailer[ROW_TRAILER_BYTES]);
@@ -24,9 +25,6 @@ void row_forget(struct slice value);
  * False: nothing does. */
 bool row_peek(struct txn *t, enum st_db db, const struct key *key, struct slice *ret_value);
 int row_put(
-    struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
-/* The same, but a row that is there already stays as it is. */
-int row_put_new(
     struct txn *t, enum st_db db, const struct key *key, struct slice value, struct err *err);
 int row_del(struct txn *t, enum st_db db, const struct key *key, struct err *err);
 /* Rows of a database. */

@@ -126,12 +126,12 @@ struct st_save *st_save_abort(struct st_save *save);
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-/* [writer] Remove a boundary, in one transaction; then unlink the segments that nothing names any
- * more. Its save id is PRUNED from now on, for as long as it is one of the last 1024. EINVAL: it is
- * the newest. EBUSY: it is being read (st_load_open), or pinned. ENOENT. ECORRUPT: its rows are
- * damaged. ENOSPC: nothing happened, the run lives on. EIO, EUNKNOWN: latched read-only, it may be
- * there or not after a restart, and then as a whole. EPOISONED. */
-int st_remove(struct st_run *run, uint64_t seq, struct err *err);
+/* [writer] Remove boundaries, all of them in one transaction or none; then unlink the segments that
+ * nothing names any more. Their save ids are PRUNED from now on, for as long as they are among the
+ * last 1024. EINVAL: one is the newest. EBUSY: one is being read (st_load_open), or pinned. ENOENT.
+ * ECORRUPT: rows of one are damaged. ENOSPC: nothing happened, the run lives on. EIO, EUNKNOWN:
+ * latched read-only, they may be there or not after a restart, and then as a whole. EPOISONED. */
+int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 

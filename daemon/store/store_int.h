@@ -73,8 +73,9 @@ struct st_run {
     pthread_mutex_t lock; /* guards what follows */
     struct row_run summary;
     uint64_t next_seq, next_segment;
-    struct held *held; /* who reads what, see held.h */
-    uint64_t removing; /* seq of the boundary that is just being removed, 0: none */
+    struct held *held;        /* who reads what, see held.h */
+    const uint64_t *removing; /* seqs of the boundaries that are just being removed */
+    uint32_t removing_count;
 };
 
 /* ---- st.c ---- */

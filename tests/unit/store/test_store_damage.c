@@ -416,7 +416,6 @@ CASE(rows, dangling_rows_are_found)
 {
     static const uint8_t id[16] = { 1, 2, 3 };
     const struct slice none = slice_of(NULL, 0);
-    struct key chunk = key_chunk(1, 0);
     planted(DB_STEP, key_step(7, 77), none, "a row of step is about seq 77");
     planted(DB_REF, key_ref(1, 0, 77), none, "a row of ref is about seq 77");
     planted(DB_REF, key_ref(1, 0, 2), none, "5 rows of ref, boundaries use 4 chunks");
@@ -427,7 +426,8 @@ CASE(rows, dangling_rows_are_found)
     planted(DB_COMPONENT, key_component(77, 0, 1, 0), none, "a row of component is about seq 77");
     planted(DB_COMPONENT, key_component(1, 0, 1, 9), none, "seq 1 has no page 9 of model");
     planted(DB_COMPONENT, key_component(1, 3, 1, 0), none, "of rank 3");
-    planted(DB_DIGEST, key_digest(id, 9), key_slice(&chunk), "which has another digest");
+    planted(DB_DIGEST, key_digest(id, 9, 1, 0), none, "which has another digest");
+    planted(DB_PRUNED, key_pruned(77, 0), none, "its save id does not say so");
     planted(DB_LABEL, key_label(1, slice_str("loss")), slice_str("0.7"), "has another value");
 }
 

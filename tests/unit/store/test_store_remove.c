@@ -53,13 +53,13 @@ static void some_end(struct some *s)
 static void removes(const struct some *s, uint64_t seq)
 {
     struct err err = { .code = 0 };
-    cr_assert_eq(st_remove(s->f.run, seq, &err), 0, "%s", err.msg);
+    cr_assert_eq(st_remove(s->f.run, &seq, 1, &err), 0, "%s", err.msg);
 }
 
 static void refuses(const struct some *s, uint64_t seq, int code, const char *text)
 {
     struct err err = { .code = 0 };
-    cr_assert_eq(st_remove(s->f.run, seq, &err), code, "%s", err.msg);
+    cr_assert_eq(st_remove(s->f.run, &seq, 1, &err), code, "%s", err.msg);
     cr_assert_not_null(strstr(err.msg, text), "%s", err.msg);
 }
 
@@ -123,6 +123,28 @@ CASE(remove, the_oldest_and_one_in_the_middle)
     selects(&s, (struct selector){ .kind = SELECT_SEQ, .number = 3 }, -CAIRN_ENOENT, 0);
     selects(&s, (struct selector){ .kind = SELECT_STEP, .number = 300 }, -CAIRN_ENOENT, 0);
     refuses(&s, 3, -CAIRN_ENOENT, "seq 3");
+    some_end(&s);
+}
+
+CASE(remove, several_at_once_or_none)
+{
+    static const uint64_t two[] = { 3, 1 };
+    static const uint64_t newest[] = { 1, 4 };
+    static const uint64_t missing[] = { 1, 9 };
+    static const uint64_t twice[] = { 2, 2 };
+    static const struct {
+        const uint64_t *seqs;
+        int code;
+    } wrong[] = { { newest, -CAIRN_EINVAL }, { missing, -CAIRN_ENOENT }, { twice, -CAIRN_ENOENT } };
+    struct some s;
+    struct err err = { .code = 0 };
+    some_start(&s);
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        cr_assert_eq(st_remove(s.f.run, wrong[i].seqs, 2, &err), wrong[i].code, "%s", err.msg);
+        has(&s, 0x1e);
+    }
+    cr_assert_eq(st_remove(s.f.run, two, 2, &err), 0, "%s", err.msg);
+    has_for_good(&s, 0x14);
     some_end(&s);
 }
 
@@ -250,7 +272,9 @@ CASE(remove, the_last_1024_save_ids_are_kept)
         struct wire_buf buf = { .data = NULL };
         struct key key = planted(i);
         cr_assert_eq(row_save_encode(&row, &buf, &err), 0, "%s", err.msg);
+        struct key pruned = key_pruned(row.seq, 0);
         raw_put(&s.f, DB_SAVEID, &key, slice_of(buf.data, buf.bytes));
+        raw_put(&s.f, DB_PRUNED, &pruned, slice_of(key.data, 16));
         wire_buf_free(&buf);
     }
     fix_reopen(&s.f);
@@ -271,7 +295,7 @@ static void fails(struct some *s, const char *failpoint, int code)
     struct err err = { .code = 0 };
     cr_assert_eq(setenv("CAIRN_FAILPOINT", failpoint, 1), 0);
     some_start(s);
-    cr_assert_eq(st_remove(s->f.run, 1, &err), code, "%s", err.msg);
+    cr_assert_eq(st_remove(s->f.run, &(uint64_t){ 1 }, 1, &err), code, "%s", err.msg);
 }
 
 CASE(remove, a_full_disk_changes_nothing)
@@ -310,7 +334,7 @@ static void killed_at(const char *failpoint, unsigned mask)
         struct err err = { .code = 0 };
         int rc = st_open(s.f.dir, NULL, &s.f.st, &err);
         rc = rc < 0 ? rc : st_run_open(s.f.st, FIX_UID, slice_str("run"), false, &s.f.run, &err);
-        rc = rc < 0 ? rc : st_remove(s.f.run, 1, &err);
+        rc = rc < 0 ? rc : st_remove(s.f.run, &(uint64_t){ 1 }, 1, &err);
         _exit(rc == 0 ? 0 : 1);
     }
     cr_assert_eq(waitpid(pid, &status, 0), pid);
