@@ -1,20 +1,44 @@
 /* Which boundary a selector names. An index hit is checked against the row, an index miss against
  * a scan: a lost key never looks like "no such boundary". When a key says which boundary it is, but
  * its row is damaged or lost, that boundary is the answer: whoever reads it gets ECORRUPT. */
+#include "store/select.h"
+
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "record/digest.h"
-#include "store/store_int.h"
+#include "store/mark.h"
 #include "store/walk.h"
 
 /* Does a boundary answer the question? */
 static bool sel_matches(const struct selector *sel, const struct boundary *b)
 {
+    if (sel->kind == SELECT_FINITE) {
+        return !b->not_finite;
+    }
     return sel->kind == SELECT_STEP ? b->step == sel->number
                                     : memcmp(b->save_id, sel->id, sizeof sel->id) == 0;
+}
+
+int sel_passes(struct txn *t,
+               const struct selector *sel,
+               uint64_t seq,
+               struct sel_passed *passed,
+               bool *ret,
+               struct err *err)
+{
+    unsigned marks = 0;
+    *ret = false;
+    if (sel->kind == SELECT_SEQ || sel->kind == SELECT_ID) {
+        return 0;
+    }
+    int rc = mark_get(t, seq, &marks, err);
+    if (rc == 0 && marks != 0) {
+        *ret = true;
+        passed->marks |= marks;
+        passed->seq = seq > passed->seq ? seq : passed->seq;
+    }
+    return rc;
 }
 
 static int sel_none(const struct selector *sel, struct err *err)
@@ -45,9 +69,25 @@ static int sel_none(const struct selector *sel, struct err *err)
     case SELECT_FINITE:
         break;
     }
-    return err_set(err,
-                   -CAIRN_ENOTSUP,
-                   "'finite' is not supported yet: `cairn log` says which boundaries are");
+    return err_set(
+        err, -CAIRN_ENOENT, "no boundary is finite: `cairn log` shows which values are not");
+}
+
+/* Nothing answers but what was passed over. When that is damaged, the answer is not "there is
+ * none", which would read as "start fresh". */
+int sel_none_left(const struct selector *sel, const struct sel_passed *passed, struct err *err)
+{
+    if ((passed->marks & MARK_DAMAGED) != 0) {
+        return err_set(err,
+                       -CAIRN_ECORRUPT,
+                       "only damaged boundaries answer, seq %" PRIu64
+                       " for one: `cairn verify` says what is wrong with it",
+                       passed->seq);
+    }
+    int rc = sel_none(sel, err);
+    return passed->marks == 0
+               ? rc
+               : err_wrap(err, rc, "seq %" PRIu64 " is left out, as it was abandoned", passed->seq);
 }
 
 /* ---- by the rows themselves ------------------------------------------------------------------ */
@@ -55,20 +95,24 @@ static int sel_none(const struct selector *sel, struct err *err)
 static int sel_latest(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
     struct walk w;
+    struct sel_passed passed = { .marks = 0 };
     uint64_t left = sel->number;
+    bool passes = false;
     int rc = walk_open(&w, t, UINT64_MAX, err);
-    for (; rc == 0 && left > 0; left--) {
-        rc = walk_older(&w, err);
-    }
-    if (rc == 0) {
-        *ret_seq = w.seq;
+    while (rc == 0) {
+        rc = sel_passes(t, sel, w.seq, &passed, &passes, err);
+        if (rc == 0 && !passes && left-- == 0) {
+            *ret_seq = w.seq;
+            break;
+        }
+        rc = rc < 0 ? rc : walk_older(&w, err);
     }
     walk_close(&w);
-    return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
+    return rc == -CAIRN_ENOENT ? sel_none_left(sel, &passed, err) : rc;
 }
 
 /* Is the boundary that an index names there, and the right one? */
-static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, struct err *err)
+int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, struct err *err)
 {
     struct bump b;
     struct row_boundary row;
@@ -86,15 +130,25 @@ static int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, st
 }
 
 /* Does the row match that the walk stands on? Negative: nobody can tell. */
-static int
-sel_row(const struct walk *w, const struct selector *sel, bool *ret_matches, struct err *err)
+static int sel_row(const struct walk *w,
+                   const struct selector *sel,
+                   struct sel_passed *passed,
+                   bool *ret_matches,
+                   struct err *err)
 {
     struct bump b;
     struct row_boundary row;
+    bool passes = false;
     row_bump_init(&b, w->c.value.bytes);
     int rc = walk_row(w, &b, &row, err);
     *ret_matches = rc == 0 && sel_matches(sel, &row.boundary);
     bump_fini(&b);
+    if (*ret_matches || rc == -CAIRN_ECORRUPT) {
+        struct err why = { .code = 0 };
+        int marked = sel_passes(w->c.txn, sel, w->seq, passed, &passes, &why);
+        rc = passes ? 0 : marked < 0 ? marked : rc;
+        *ret_matches = *ret_matches && !passes;
+    }
     return rc;
 }
 
@@ -102,10 +156,11 @@ sel_row(const struct walk *w, const struct selector *sel, bool *ret_matches, str
 static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
     struct walk w;
+    struct sel_passed passed = { .marks = 0 };
     bool found = false;
     int rc = walk_open(&w, t, UINT64_MAX, err);
     while (rc == 0) {
-        rc = sel_row(&w, sel, &found, err);
+        rc = sel_row(&w, sel, &passed, &found, err);
         if (found) {
             *ret_seq = w.seq;
             break;
@@ -113,7 +168,7 @@ static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq
         rc = rc < 0 ? rc : walk_older(&w, err);
     }
     walk_close(&w);
-    return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
+    return rc == -CAIRN_ENOENT ? sel_none_left(sel, &passed, err) : rc;
 }
 
 /* The newest that matches among those newer than the one an index names: the index may have lost
@@ -121,10 +176,11 @@ static int sel_scan(struct txn *t, const struct selector *sel, uint64_t *ret_seq
 static int sel_newer(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
     struct walk w;
+    struct sel_passed passed = { .marks = 0 };
     bool found = false;
     int rc = walk_open(&w, t, UINT64_MAX, err);
     while (rc == 0 && w.seq > *ret_seq) {
-        rc = sel_row(&w, sel, &found, err);
+        rc = sel_row(&w, sel, &passed, &found, err);
         if (found) {
             *ret_seq = w.seq;
             break;
@@ -137,24 +193,41 @@ static int sel_newer(struct txn *t, const struct selector *sel, uint64_t *ret_se
 
 /* ---- by an index ----------------------------------------------------------------------------- */
 
-/* The newest of a step: the last key that starts with it. */
-static int sel_step(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
+/* The newest of a step: the last key that starts with it, and is not passed over. */
+static int sel_step_key(struct txn *t,
+                        const struct selector *sel,
+                        struct key_parts *ret,
+                        bool *ret_hit,
+                        struct err *err)
 {
     struct row_cursor c;
-    struct key_parts parts = { .seq = 0 };
+    struct sel_passed passed = { .marks = 0 };
     struct key after = key_step(sel->number, UINT64_MAX);
+    bool passes = true;
     int rc = row_cursor_open(&c, t, DB_STEP, err);
     if (rc < 0) {
         return rc;
     }
     rc = row_seek(&c, &after, err);
     rc = rc == -CAIRN_ENOENT ? row_last(&c, err) : rc < 0 ? rc : row_prev(&c, err);
-    bool hit = rc == 0 && key_parse(DB_STEP, c.key, &parts) && parts.step == sel->number;
+    while (rc == 0 && passes && key_parse(DB_STEP, c.key, ret) && ret->step == sel->number) {
+        rc = sel_passes(t, sel, ret->seq, &passed, &passes, err);
+        rc = rc < 0 || !passes ? rc : row_prev(&c, err);
+    }
     row_cursor_close(&c);
-    if (rc < 0 && rc != -CAIRN_ENOENT && rc != -CAIRN_ECORRUPT) {
+    *ret_hit = rc == 0 && !passes;
+    return rc == -CAIRN_ENOENT || rc == -CAIRN_ECORRUPT ? 0 : rc;
+}
+
+static int sel_step(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
+{
+    struct key_parts parts = { .seq = 0 };
+    bool hit = false;
+    int rc = sel_step_key(t, sel, &parts, &hit, err);
+    if (rc < 0) {
         return rc;
     }
-    if (!hit) { /* lost or damaged: the rows decide */
+    if (!hit) { /* none, lost or damaged: the rows decide */
         return sel_scan(t, sel, ret_seq, err);
     }
     *ret_seq = parts.seq;
@@ -193,116 +266,6 @@ static int sel_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq,
     return rc == -CAIRN_ENOENT ? sel_none(sel, err) : rc;
 }
 
-/* ---- by a label ------------------------------------------------------------------------------ */
-
-/* The whole value must be a number; NaN is none. */
-static bool sel_number(struct slice value, double *ret)
-{
-    char text[LIMIT_LABEL_VALUE_BYTES + 1];
-    char *end = NULL;
-    if (value.bytes == 0 || value.bytes >= sizeof text) {
-        return false;
-    }
-    memcpy(text, value.data, value.bytes);
-    text[value.bytes] = '\0';
-    *ret = strtod(text, &end);
-    return end == text + value.bytes && !isnan(*ret);
-}
-
-struct sel_best {
-    const struct selector *sel;
-    bool found;
-    double number;
-    uint64_t seq;
-};
-
-/* The better number wins, of equal ones the newest boundary's. */
-static void sel_best_try(struct sel_best *best, uint64_t seq, struct slice value)
-{
-    double number = 0.0;
-    if (!sel_number(value, &number)) {
-        return;
-    }
-    bool better = best->sel->want_max ? number > best->number : number < best->number;
-    if (!best->found || better || (number == best->number && seq > best->seq)) {
-        best->found = true;
-        best->number = number;
-        best->seq = seq;
-    }
-}
-
-static int sel_best_index(struct txn *t, struct sel_best *best, struct err *err)
-{
-    struct row_cursor c;
-    int rc = row_cursor_open(&c, t, DB_LABEL, err);
-    if (rc < 0) {
-        return rc;
-    }
-    for (rc = row_seek(&c, NULL, err); rc == 0; rc = row_next(&c, err)) {
-        struct key_parts parts;
-        if (key_parse(DB_LABEL, c.key, &parts) && slice_cmp(parts.name, best->sel->label) == 0) {
-            sel_best_try(best, parts.seq, c.value);
-        }
-    }
-    row_cursor_close(&c);
-    return rc == -CAIRN_ENOENT ? 0 : rc;
-}
-
-/* What the row says of a label counts when the index has lost it. */
-static int
-sel_best_labels(struct txn *t, struct sel_best *best, const struct boundary *b, struct err *err)
-{
-    struct slice value;
-    for (uint32_t i = 0; i < b->label_count; i++) {
-        if (slice_cmp(b->labels[i].name, best->sel->label) != 0) {
-            continue;
-        }
-        struct key key = key_label(b->seq, b->labels[i].name);
-        int rc = row_get(t, DB_LABEL, &key, &value, err);
-        if (rc == -CAIRN_ENOENT) {
-            sel_best_try(best, b->seq, b->labels[i].value);
-        } else if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-/* Labels of a damaged row are those of the index. */
-static int sel_best_rows(struct txn *t, struct sel_best *best, struct err *err)
-{
-    struct walk w;
-    int rc = walk_open(&w, t, UINT64_MAX, err);
-    while (rc == 0) {
-        struct bump b;
-        struct row_boundary row;
-        row_bump_init(&b, w.c.value.bytes);
-        rc = w.damaged ? 0 : walk_row(&w, &b, &row, err);
-        if (rc == 0 && !w.damaged) {
-            rc = sel_best_labels(t, best, &row.boundary, err);
-        }
-        bump_fini(&b);
-        rc = rc < 0 ? rc : walk_older(&w, err);
-    }
-    walk_close(&w);
-    return rc == -CAIRN_ENOENT ? 0 : rc;
-}
-
-static int sel_best(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
-{
-    struct sel_best best = { .sel = sel };
-    int rc = sel_best_index(t, &best, err);
-    rc = rc < 0 ? rc : sel_best_rows(t, &best, err);
-    if (rc < 0) {
-        return rc;
-    }
-    if (!best.found) {
-        return sel_none(sel, err);
-    }
-    *ret_seq = best.seq;
-    return sel_check(t, NULL, best.seq, err);
-}
-
 int select_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err)
 {
     switch (sel->kind) {
@@ -317,7 +280,7 @@ int select_seq(struct txn *t, const struct selector *sel, uint64_t *ret_seq, str
     case SELECT_BEST:
         return sel_best(t, sel, ret_seq, err);
     case SELECT_FINITE:
-        break;
+        return sel_scan(t, sel, ret_seq, err);
     }
     return sel_none(sel, err);
 }
