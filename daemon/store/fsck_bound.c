@@ -4,6 +4,7 @@
 
 #include "record/digest.h"
 #include "store/fsck.h"
+#include "store/mark.h"
 
 static int bound_keep(struct fsck *f, const struct boundary *b, struct err *err)
 {
@@ -26,15 +27,20 @@ static int bound_keep(struct fsck *f, const struct boundary *b, struct err *err)
     }
     f->summary.boundary_count++;
     f->summary.bytes += b->bytes_new;
-    f->summary.latest_seq = b->seq;
-    f->summary.latest_step = b->step;
-    f->summary.latest_ns = b->created_ns;
     return 0;
 }
 
-static int bound_parent(struct fsck *f, const struct boundary *b)
+/* The newest of the line that was not abandoned, so far: the last to come is that of the run. */
+static int bound_line(struct fsck *f, struct txn *t, const struct boundary *b, struct err *err)
 {
-    int rc = 0;
+    unsigned marks = 0;
+    int rc = mark_get(t, b->seq, &marks, err);
+    if (rc < 0 || (marks & MARK_ABANDONED) != 0) {
+        return rc;
+    }
+    f->summary.latest_seq = b->seq;
+    f->summary.latest_step = b->step;
+    f->summary.latest_ns = b->created_ns;
     if (b->parent_seq >= b->seq || b->parent_seq < f->previous_seq) {
         rc = fsck_say(f,
                       "boundary seq %" PRIu64 " names seq %" PRIu64
@@ -163,7 +169,7 @@ static int bound_row(
     struct key step = key_step(b->step, b->seq);
     bool there = false;
     rc = bound_keep(f, b, err);
-    rc = rc < 0 ? rc : bound_parent(f, b);
+    rc = rc < 0 ? rc : bound_line(f, t, b, err);
     rc = rc < 0 ? rc : bound_segments(f, &row);
     rc = rc < 0 ? rc : fsck_need(f, t, DB_STEP, &step, NULL, &there);
     rc = rc < 0 ? rc : bound_saveid(f, t, b);

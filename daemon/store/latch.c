@@ -116,6 +116,16 @@ int run_check_writable(const struct st_run *run, struct err *err)
                    run->claim.name);
 }
 
+int run_change(struct st_run *run, const struct txn_job *job, struct err *err)
+{
+    int rc = run_check_writable(run, err);
+    rc = rc < 0 ? rc : env_write(&run->index, job, err);
+    if (rc == -CAIRN_EUNKNOWN || rc == -CAIRN_EIO) {
+        run_poison(run);
+    }
+    return rc < 0 ? run_wrap(run, rc, err) : 0;
+}
+
 /* ---- one synced commit ----------------------------------------------------------------------- */
 
 static int confirm_txn(struct txn *t, void *arg, struct err *err)

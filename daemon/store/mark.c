@@ -20,7 +20,7 @@ static struct key mark_key(uint64_t seq, unsigned mark)
     return key_label(seq, slice_str(marks[i].name));
 }
 
-static unsigned mark_named(struct slice name)
+unsigned mark_named(struct slice name)
 {
     for (unsigned i = 0; i < MARKS; i++) {
         if (slice_cmp(name, slice_str(marks[i].name)) == 0) {

@@ -12,6 +12,8 @@ enum {
 
 /* The marks of a boundary, as bits. A row that is damaged marks too: its key says which. */
 int mark_get(struct txn *t, uint64_t seq, unsigned *ret_marks, struct err *err);
+/* The bit of a mark, by its name; 0: none is called so. */
+unsigned mark_named(struct slice name);
 int mark_put(struct txn *t, uint64_t seq, unsigned mark, struct slice why, struct err *err);
 int mark_del(struct txn *t, uint64_t seq, unsigned mark, struct err *err);
 

@@ -150,20 +150,17 @@ int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct e
 {
     struct remove r = { .run = run, .seqs = seqs, .count = count };
     const struct txn_job job = { .fn = remove_txn, .arg = &r, .failpoint = "remove" };
-    int rc = run_check_writable(run, err);
-    rc = rc < 0 ? rc : held_remove_begin(run, seqs, count, err);
+    int rc = held_remove_begin(run, seqs, count, err);
     if (rc < 0) {
         return run_wrap(run, rc, err);
     }
-    rc = env_write(&run->index, &job, err);
+    rc = run_change(run, &job, err);
     if (rc == 0) {
         remove_done(&r);
-    } else if (rc == -CAIRN_EUNKNOWN || rc == -CAIRN_EIO) {
-        run_poison(run);
     }
     held_remove_end(run);
     bump_fini(&r.bump);
     free(r.holes);
     free(r.gone);
-    return rc < 0 ? run_wrap(run, rc, err) : 0;
+    return rc;
 }

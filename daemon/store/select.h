@@ -24,6 +24,9 @@ int sel_none_left(const struct selector *sel, const struct sel_passed *passed, s
 int sel_check(struct txn *t, const struct selector *sel, uint64_t seq, struct err *err);
 
 /* ---- select_best.c ---- */
+/* The number that a boundary has as this label; NaN: none. */
+int label_number(
+    struct txn *t, const struct boundary *b, struct slice name, double *ret, struct err *err);
 int sel_best(struct txn *t, const struct selector *sel, uint64_t *ret_seq, struct err *err);
 
 #endif

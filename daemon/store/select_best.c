@@ -19,6 +19,25 @@ static bool sel_number(struct slice value, double *ret)
     return end == text + value.bytes && !isnan(*ret);
 }
 
+int label_number(
+    struct txn *t, const struct boundary *b, struct slice name, double *ret, struct err *err)
+{
+    struct slice value;
+    struct key key = key_label(b->seq, name);
+    *ret = (double)NAN;
+    int rc = row_get(t, DB_LABEL, &key, &value, err);
+    for (uint32_t i = 0; rc == -CAIRN_ENOENT && i < b->label_count; i++) {
+        if (slice_cmp(b->labels[i].name, name) == 0) {
+            value = b->labels[i].value; /* the index has lost it */
+            rc = 0;
+        }
+    }
+    if (rc == 0 && !sel_number(value, ret)) {
+        *ret = (double)NAN;
+    }
+    return rc == -CAIRN_ENOENT ? 0 : rc;
+}
+
 struct sel_best {
     const struct selector *sel;
     struct sel_passed passed;

@@ -8,6 +8,7 @@
 #define STORE_STORE_H
 
 #include "internal/err.h"
+#include "record/policy.h"
 #include "record/record.h"
 #include "record/selector.h"
 #include "wire/rows.h"
@@ -17,11 +18,13 @@ struct st_run;      /* one open run: LMDB environment, latch, sequence */
 struct st_manifest; /* metadata of a part under way, in memory: no disk, any one thread */
 struct st_save;     /* payload of a part under way: its segment */
 struct st_load;     /* a boundary held readable: extents and open segments */
+struct keep_item;   /* a boundary and a policy's verdict, store/keep.h */
 
 struct st_options {
-    uint64_t map_bytes;     /* first map size of an index, 0: 256 MiB; grows by doubling */
-    uint64_t reserve_bytes; /* refuse a save that would leave less free than this */
-    bool force_buffered;    /* tests: as if O_DIRECT were refused */
+    uint64_t map_bytes;       /* first map size of an index, 0: 256 MiB; grows by doubling */
+    uint64_t reserve_bytes;   /* refuse a save that would leave less free than this */
+    bool force_buffered;      /* tests: as if O_DIRECT were refused */
+    const char *keep_default; /* policy of runs that have none, record/policy.h; NULL: none */
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -132,6 +135,48 @@ struct st_save *st_save_abort(struct st_save *save);
  * ECORRUPT: rows of one are damaged. ENOSPC: nothing happened, the run lives on. EIO, EUNKNOWN:
  * latched read-only, they may be there or not after a restart, and then as a whole. EPOISONED. */
 int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err);
+
+/* ---- policies -------------------------------------------------------------------------------- */
+
+/* [any] The policy of a run, in the words of record/policy.h; is it the store's default? */
+int st_policy_get(struct st_run *run,
+                  char ret_text[POLICY_TEXT_BYTES],
+                  bool *ret_is_default,
+                  struct err *err);
+/* [writer] NULL: the store's default from now on. Errors as those of st_remove. */
+int st_policy_put(struct st_run *run, const struct policy *policy, struct err *err);
+
+/* [writer] Remove what the policy does not keep (store/keep.h), 64 boundaries in a transaction.
+ * What cannot be removed, as its rows are damaged, is marked and stays. What somebody began to read
+ * meanwhile stays until the next time. */
+struct st_kept {
+    const struct keep_item *item;
+    uint64_t own_bytes; /* that no other boundary of the run refers to */
+};
+struct st_keep {
+    const struct policy *policy; /* NULL: that of the run */
+    uint64_t now_ns;             /* wall clock */
+    uint64_t wanted_bytes;       /* free so much in any case, as far as only rules keep it */
+    bool dry_run;                /* remove nothing */
+    /* NULL, or told of each boundary, newest first, before anything goes. Below 0 ends it. */
+    int (*each)(void *arg, const struct st_kept *kept, struct err *err);
+    void *arg;
+};
+struct st_keep_done {
+    uint64_t removed_count, damaged_count;
+    bool is_default; /* it was the store's policy */
+};
+int st_keep(struct st_run *run,
+            const struct st_keep *args,
+            struct st_keep_done *ret,
+            struct err *err);
+
+/* [writer] Go on from an older boundary: `latest` is this one, and what came after it is abandoned:
+ * no answer to latest, best, finite or a step, and first to go. An abandoned one may be chosen as
+ * well: its line is taken up again. ENOENT. ECORRUPT: it is damaged. Others as of st_remove. */
+int st_rollback(struct st_run *run, uint64_t seq, struct err *err);
+/* [writer] It was found to be damaged, and `why`; data NULL: it is not. */
+int st_mark_damaged(struct st_run *run, uint64_t seq, struct slice why, struct err *err);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 

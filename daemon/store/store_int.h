@@ -150,6 +150,9 @@ bool run_save_unknown(struct st_run *run,
                       uint32_t rank,
                       struct row_save *ret);
 int run_check_writable(const struct st_run *run, struct err *err);
+/* A transaction on a run that may be written; poisons it when nobody can tell what the disk holds
+ * then. Errors name the run. */
+int run_change(struct st_run *run, const struct txn_job *job, struct err *err);
 /* Commit what is visible once more, so that it is on the disk. Latches the run when that is not
  * certain afterwards; returns why it could not (a full disk, for one, which does not latch). */
 int run_confirm(struct st_run *run, struct err *err);
