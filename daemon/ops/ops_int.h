@@ -102,7 +102,8 @@ struct run {
     struct upload *uploads;  /* in the order of BEGIN */
     struct run_wait *waits;  /* as they came */
     uint64_t seal_count;
-    bool drop; /* unlink after closing */
+    bool drop;                /* unlink after closing */
+    bool keeping, keep_again; /* its policy is being done; once more after that */
     void (*dropped)(void *arg, int rc, const struct err *err);
     void *dropped_arg;
     struct run *next;
@@ -126,6 +127,10 @@ int run_drop(struct run *run,
              void *arg,
              struct err *err);
 void run_close_all(struct ops *ops);
+
+/* ---- policies (keep.c) ---- */
+/* Have the run's policy done, on its writer. The caller holds the run. */
+void keep_run(struct run *run);
 
 /* ---- arenas (arena.c) ---- */
 struct lent {
@@ -220,10 +225,10 @@ struct frame_in {
     struct buf *buf;
 };
 typedef void op_fn(struct session *s, const struct frame_in *in);
-op_fn op_delete, op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open,
-    op_arena_mapped, op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort,
-    op_find, op_describe, op_manifest, op_chunk_list, op_resident, op_close, op_load, op_release,
-    op_verify, op_status;
+op_fn op_policy, op_keep, op_rollback, op_delete, op_hello, op_ping, op_run_open, op_run_list,
+    op_run_drop, op_arena_open, op_arena_mapped, op_arena_close, op_begin, op_chunks, op_entries,
+    op_data, op_seal, op_abort, op_find, op_describe, op_manifest, op_chunk_list, op_resident,
+    op_close, op_load, op_release, op_verify, op_status;
 
 /* ---- uploads (upload*.c) ---- */
 enum upload_state {
@@ -364,10 +369,11 @@ struct query {
     struct err err;
     struct query *next; /* of the session */
     /* in */
-    char text[LIMIT_SELECTOR_BYTES + 1];
+    char text[LIMIT_POLICY_BYTES + 1]; /* of a selector, or a policy */
     struct selector selector;
     uint8_t save_id[16];
     uint32_t rank, max, page;
+    uint64_t below;
     enum component component;
     enum save_state in_memory; /* FIND: what is under way under the save id */
     bool flag;                 /* by_save_id, pin, all, whole_run: as the kind means it */

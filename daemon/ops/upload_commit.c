@@ -40,6 +40,7 @@ static void upload_commit_done(struct job *job)
         fault_point("acknowledge");
         conn_send(u->session->conn, WIRE_COMMITTED, u->request, &msg);
     }
+    keep_run(u->run);
     upload_free(u);
 }
 

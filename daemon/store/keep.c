@@ -183,17 +183,3 @@ void keep_decide(struct keep_plan *p)
         keep_make_room(p);
     }
 }
-
-const char *keep_why_name(uint32_t why)
-{
-    static const char *const names[KEEP_WHY_NR] = {
-        [KEEP_NEWEST] = "newest",         [KEEP_PINNED] = "pinned",
-        [KEEP_READ] = "being read",       [KEEP_FINITE] = "newest finite",
-        [KEEP_DAMAGED] = "damaged",       [KEEP_LAST] = "last",
-        [KEEP_EVERY] = "every",           [KEEP_BEST] = "best",
-        [KEEP_NEWER] = "newer",           [KEEP_NO_RULE] = "no rule",
-        [KEEP_GOES] = "no rule keeps it", [KEEP_GOES_ABANDONED] = "abandoned",
-        [KEEP_GOES_SPACE] = "max-bytes",
-    };
-    return why < KEEP_WHY_NR ? names[why] : "?";
-}

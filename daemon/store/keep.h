@@ -19,24 +19,6 @@
 
 #include "record/policy.h"
 
-/* The order is that of precedence: of several reasons the first is told. */
-enum keep_why {
-    KEEP_NEWEST,
-    KEEP_PINNED,
-    KEEP_READ,
-    KEEP_FINITE,
-    KEEP_DAMAGED,
-    KEEP_LAST,
-    KEEP_EVERY,
-    KEEP_BEST,
-    KEEP_NEWER,
-    KEEP_NO_RULE,
-    KEEP_GOES,           /* no rule keeps it */
-    KEEP_GOES_ABANDONED, /* a rollback led behind it */
-    KEEP_GOES_SPACE,     /* a rule keeps it, but there is no room */
-    KEEP_WHY_NR
-};
-
 struct keep_item {
     uint64_t seq, step, created_ns;
     bool damaged, abandoned, pinned, held, not_finite;
@@ -64,7 +46,5 @@ static inline bool keep_goes(const struct keep_item *item)
 }
 
 void keep_decide(struct keep_plan *plan);
-/* "last", "every", ... for tables and messages. */
-const char *keep_why_name(uint32_t why);
 
 #endif

@@ -41,4 +41,25 @@ bool policy_is_none(const struct policy *p);
 /* The text that policy_parse reads, in one order, with exact units. Returns ret. */
 const char *policy_print(const struct policy *p, char ret[POLICY_TEXT_BYTES]);
 
+/* The order is that of precedence: of several reasons the first is told. The numbers are the
+ * wire's. */
+enum keep_why {
+    KEEP_NEWEST,
+    KEEP_PINNED,
+    KEEP_READ,
+    KEEP_FINITE,
+    KEEP_DAMAGED,
+    KEEP_LAST,
+    KEEP_EVERY,
+    KEEP_BEST,
+    KEEP_NEWER,
+    KEEP_NO_RULE,
+    KEEP_GOES,           /* no rule keeps it */
+    KEEP_GOES_ABANDONED, /* a rollback led behind it */
+    KEEP_GOES_SPACE,     /* a rule keeps it, but there is no room */
+    KEEP_WHY_NR
+};
+/* "last", "every", ... for tables and messages; "?" for a number out of range. */
+const char *keep_why_name(uint32_t why);
+
 #endif

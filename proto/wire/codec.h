@@ -15,7 +15,7 @@
 #define WIRE_VERSION_MAX 1u
 
 /* Direction and order: PROTOCOL.md. Numbers never change; gaps are reserved for pins,
- * labels and deletion (48-55), policies (20-23), events (64-67). */
+ * labels and deletion (48-55), events (64-67). */
 enum wire_type {
     WIRE_HELLO = 1,         /* -> first frame of a connection */
     WIRE_WELCOME = 2,       /* <- */
@@ -26,6 +26,11 @@ enum wire_type {
     WIRE_RUN_INFO = 17,     /* <- */
     WIRE_RUN_LIST = 18,     /* -> RUN_INFO*, DONE */
     WIRE_RUN_DROP = 19,     /* -> DONE */
+    WIRE_POLICY = 20,       /* -> POLICY_INFO */
+    WIRE_POLICY_INFO = 21,  /* <- */
+    WIRE_KEEP = 22,         /* -> KEPT */
+    WIRE_KEPT = 23,         /* <- */
+    WIRE_ROLLBACK = 24,     /* -> DESCRIBED: where the run goes on */
     WIRE_ARENA_OPEN = 32,   /* -> ARENA */
     WIRE_ARENA = 33,        /* <- with a descriptor, the only frame that has one */
     WIRE_ARENA_MAPPED = 34, /* -> DONE */
@@ -157,6 +162,34 @@ struct wire_describe {
     struct slice run, selector;
     bool pin; /* keep it readable until CLOSE or the end of the connection */
 };
+struct wire_policy {
+    struct slice run;
+    bool sets;
+    struct slice policy;
+};
+struct wire_policy_info {
+    struct slice policy;
+    bool preset;
+};
+struct wire_keep {
+    struct slice run;
+    bool dry_run;
+    bool has_policy;
+    struct slice policy;
+    uint64_t below; /* 0: from the newest on */
+};
+struct wire_kept_boundary {
+    uint64_t seq, step, created_ns, own_bytes;
+    uint32_t why, rule;
+};
+struct wire_kept {
+    const struct wire_kept_boundary *boundaries;
+    uint32_t count;
+    bool more;
+    uint64_t removed, damaged;
+    struct slice policy;
+};
+/* ROLLBACK, too. */
 struct wire_delete {
     struct slice run, selector;
 };
@@ -234,6 +267,11 @@ union wire_msg {
     struct wire_found found;
     struct wire_describe describe;
     struct wire_delete remove;
+    struct wire_delete rollback;
+    struct wire_policy policy;
+    struct wire_policy_info policy_info;
+    struct wire_keep keep;
+    struct wire_kept kept;
     struct wire_described described;
     struct wire_manifest manifest;
     struct wire_chunk_list chunk_list;
