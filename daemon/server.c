@@ -111,11 +111,24 @@ static void srv_raise_fd_limit(void)
     }
 }
 
+static int srv_check_policy(const struct conf *conf, struct err *err)
+{
+    struct policy policy;
+    int rc = conf->keep_default[0] == '\0'
+                 ? 0
+                 : policy_parse(slice_str(conf->keep_default), &policy, err);
+    return rc < 0 ? err_wrap(err, rc, "--keep-default") : 0;
+}
+
 static int srv_start_ops(struct server *s, struct err *err)
 {
     const struct conf *conf = s->conf;
-    const struct st_options st_options = { .reserve_bytes = conf->reserve_bytes,
-                                           .force_buffered = conf->buffered };
+    const struct st_options st_options = {
+        .reserve_bytes = conf->reserve_bytes,
+        .min_free_percent = (unsigned)conf->min_free_percent,
+        .force_buffered = conf->buffered,
+        .keep_default = conf->keep_default[0] == '\0' ? NULL : conf->keep_default,
+    };
     const struct ops_options options = {
         .server = "cairnd " CAIRN_VERSION,
         .open_runs = (unsigned)conf->open_runs,
@@ -128,8 +141,10 @@ static int srv_start_ops(struct server *s, struct err *err)
         .metadata_bytes = conf->metadata_bytes,
         .allow_root_trainers = conf->allow_root_trainers,
         .read_group = conf->read_group,
+        .keep_interval_ms = conf->keep_interval_ms,
     };
-    int rc = st_open(conf->data, &st_options, &s->st, err);
+    int rc = srv_check_policy(conf, err);
+    rc = rc < 0 ? rc : st_open(conf->data, &st_options, &s->st, err);
     return rc < 0 ? rc : ops_new(&s->loop, s->st, &options, &s->ops, err);
 }
 

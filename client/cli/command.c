@@ -12,6 +12,8 @@ const struct command commands[] = {
     { "log", "RUN", "the boundaries of a run, newest first", cmd_log },
     { "show", "SELECTOR [PATH]", "what one boundary holds", cmd_show },
     { "verify", "RUN|SELECTOR", "read and check what is stored", cmd_verify },
+    { "keep", "RUN", "which boundaries stay", cmd_keep },
+    { "rollback", "SELECTOR", "go on from an older boundary", cmd_rollback },
     { "exec", "-- COMMAND...", "run a command beside a daemon of its own", cmd_exec },
     { "bench", "", "what a save and a load cost on this machine", cmd_bench },
     { NULL, NULL, NULL, NULL },

@@ -23,7 +23,7 @@ static char *main_help(void)
     }
     (void)fputs("Commands (cairn COMMAND --help says more, with the JSON of each):\n", f);
     for (const struct command *c = commands; c->name != NULL; c++) {
-        (void)fprintf(f, "  %-7s%-16s %s\n", c->name, c->args, c->summary);
+        (void)fprintf(f, "  %-9s%-16s %s\n", c->name, c->args, c->summary);
     }
     (void)fputs("\nRuns and boundaries:\n"
                 "  RUN               your own run; USER/RUN or UID/RUN is somebody else's\n"
@@ -33,7 +33,7 @@ static char *main_help(void)
                 "  RUN@seq:N         by number, as `cairn log` lists it\n"
                 "  RUN@id:HEX        by save id\n"
                 "  RUN@best:LABEL:min, RUN@best:LABEL:max\n"
-                "  RUN@finite        not supported yet\n"
+                "  RUN@finite        the newest that is finite, as `cairn log` says\n"
                 "\nExit codes:\n",
                 f);
 #define MAIN_EXIT(name, number, meaning) (void)fprintf(f, "  %3d  %s\n", number, meaning);

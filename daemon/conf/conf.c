@@ -60,6 +60,13 @@ static const struct conf_option conf_options[] = {
       "Let uid 0 write runs of others" },
     { "read-group", CONF_GROUP, CONF_AT(read_group), CONF_NONE, 0, UINT32_MAX - 1, "GROUP",
       "Group whose members may read every run" },
+    { "keep-default", CONF_TEXT, CONF_AT(keep_default), 0, 0, 0, "POLICY",
+      "Which boundaries stay of runs that have no policy, as `cairn keep` shows them: \"last=3 every=1000\"; "
+      "default none: all of them" },
+    { "keep-interval", CONF_TIME, CONF_AT(keep_interval_ms), 3600000, 1000, 86400000, "TIME",
+      "Look every TIME at all runs for what their policies let go, beside each commit" },
+    { "min-free", CONF_COUNT, CONF_AT(min_free_percent), 5, 0, 90, "PERCENT",
+      "While less of the disk is free, the oldest of what only a policy's rules keep goes, too" },
     { "reserve-bytes", CONF_SIZE, CONF_AT(reserve_bytes), 64 * CONF_MIB, 0, 1024 * CONF_TIB, "SIZE",
       "Space on the disk that saves leave free" },
     { "log-level", CONF_LEVEL, CONF_AT(log_level), LOG_LEVEL_INFO, LOG_LEVEL_ERROR, LOG_LEVEL_DEBUG, "LEVEL",
@@ -104,7 +111,12 @@ static uint64_t conf_fetch(const struct conf_option *option, const struct conf *
     return value;
 }
 
-static int conf_set_path(const struct conf_option *option,
+static bool conf_is_text(const struct conf_option *option)
+{
+    return option->type == CONF_PATH || option->type == CONF_TEXT;
+}
+
+static int conf_set_text(const struct conf_option *option,
                          struct conf *conf,
                          const char *text,
                          struct err *err)
@@ -113,7 +125,7 @@ static int conf_set_path(const struct conf_option *option,
     if (bytes == 0 || bytes >= CONF_PATH_BYTES) {
         return err_set(err,
                        -CAIRN_EINVAL,
-                       "--%s: a path of 1 to %d bytes is needed, got %zu",
+                       "--%s: 1 to %d bytes are needed, got %zu",
                        option->name,
                        CONF_PATH_BYTES - 1,
                        bytes);
@@ -138,6 +150,7 @@ static const char *conf_expected(enum conf_type type)
     case CONF_COUNT:
         return "a number";
     case CONF_PATH:
+    case CONF_TEXT:
     case CONF_FLAG:
         break;
     }
@@ -150,8 +163,8 @@ conf_set(const struct conf_option *option, struct conf *conf, const char *text, 
     uint64_t value = 1;
     char min[CONF_TEXT_BYTES];
     char max[CONF_TEXT_BYTES];
-    if (option->type == CONF_PATH) {
-        return conf_set_path(option, conf, text, err);
+    if (conf_is_text(option)) {
+        return conf_set_text(option, conf, text, err);
     }
     if (option->type != CONF_FLAG && !conf_value_parse(option->type, text, &value)) {
         return err_set(err,
@@ -191,7 +204,7 @@ static void conf_defaults(struct conf *conf)
 {
     memset(conf, 0, sizeof *conf);
     for (size_t i = 0; i < CONF_OPTIONS; i++) {
-        if (conf_options[i].type != CONF_PATH) {
+        if (!conf_is_text(&conf_options[i])) {
             conf_store(&conf_options[i], conf, conf_options[i].value);
         }
     }
@@ -249,7 +262,7 @@ int conf_print(const struct conf *conf, FILE *to)
     for (size_t i = 0; i < CONF_OPTIONS; i++) {
         const struct conf_option *option = &conf_options[i];
         const char *value = NULL;
-        if (option->type == CONF_PATH) {
+        if (conf_is_text(option)) {
             value = (const char *)conf + option->offset;
         } else if (option->type == CONF_FLAG) {
             value = conf_fetch(option, conf) != 0 ? "yes" : "no";

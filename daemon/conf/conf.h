@@ -13,13 +13,14 @@ enum { CONF_PATH_BYTES = 4096 };
 struct conf {
     char socket[CONF_PATH_BYTES];
     char data[CONF_PATH_BYTES];
-    char fsck[CONF_PATH_BYTES]; /* "": no, serve */
+    char fsck[CONF_PATH_BYTES];         /* "": no, serve */
+    char keep_default[CONF_PATH_BYTES]; /* a policy; "": none */
     uint64_t socket_mode;
     int64_t socket_group, read_group; /* gid; -1: none */
     uint64_t pool_bytes, read_pool_bytes, arena_bytes, resident_bytes, metadata_bytes,
         reserve_bytes, min_rate_bytes;
     uint64_t open_runs, max_connections, max_connections_per_uid;
-    uint64_t idle_ms;
+    uint64_t idle_ms, keep_interval_ms, min_free_percent;
     uint64_t log_level; /* enum log_level */
     bool allow_root_trainers, buffered, print_config;
 };

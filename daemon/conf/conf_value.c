@@ -73,6 +73,7 @@ bool conf_value_parse(enum conf_type type, const char *text, uint64_t *ret)
     case CONF_LEVEL:
         return conf_level(text, ret);
     case CONF_PATH:
+    case CONF_TEXT:
     case CONF_FLAG:
         break;
     }
@@ -124,6 +125,7 @@ const char *conf_value_print(enum conf_type type, uint64_t value, char ret[CONF_
         conf_print_level(value, ret);
         break;
     case CONF_PATH:
+    case CONF_TEXT:
     case CONF_FLAG:
         break;
     }

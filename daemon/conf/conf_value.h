@@ -8,6 +8,7 @@
 
 enum conf_type {
     CONF_PATH,
+    CONF_TEXT,
     CONF_FLAG,
     CONF_COUNT,
     CONF_SIZE,  /* bytes: 4096, 64KiB, 1GiB */

@@ -1,7 +1,7 @@
 /* delete.c: one boundary less. On the run's writer, so that nothing is committed meanwhile. */
 #include <inttypes.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 static int delete_work(struct query *q)
 {

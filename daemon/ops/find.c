@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 /* What protobuf puts around a boundary, and around all; the longest seq. */
 enum { FIND_FRAME_BYTES = 64, FIND_SEQ_BYTES = 10, DESCRIBE_TRIES = 4 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 static uint64_t keep_now_ns(void)
 {
@@ -280,6 +280,8 @@ static void retention_done(struct job *job)
     run->keeping = false;
     if (run->keep_again && !ops->stopping) {
         keep_run(run);
+    } else {
+        keep_round_ended(ops, run);
     }
     run_put(run);
     ops_check_stopped(ops);

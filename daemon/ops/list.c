@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 /* ---- RUN_OPEN ----------------------------------------------------------------------------------
  */

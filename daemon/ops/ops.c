@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 static void ops_beat_closed(uv_handle_t *handle)
 {
@@ -10,10 +10,16 @@ static void ops_beat_closed(uv_handle_t *handle)
     ops->stopped(ops->stopped_ctx);
 }
 
+static void ops_keep_timer_closed(uv_handle_t *handle)
+{
+    struct ops *ops = CONTAINER_OF(handle, struct ops, keep_timer);
+    uv_close((uv_handle_t *)&ops->beat, ops_beat_closed);
+}
+
 static void ops_inbox_closed(struct inbox *inbox)
 {
     struct ops *ops = CONTAINER_OF(inbox, struct ops, inbox);
-    uv_close((uv_handle_t *)&ops->beat, ops_beat_closed);
+    uv_close((uv_handle_t *)&ops->keep_timer, ops_keep_timer_closed);
 }
 
 int ops_new(uv_loop_t *loop,
@@ -38,6 +44,7 @@ int ops_new(uv_loop_t *loop,
     }
     ops->inbox_open = true;
     query_beats_init(ops);
+    keep_rounds_init(ops);
     ops->queries = pool_new("cairn-query", 2, &ops->inbox);
     ops->reads = pool_new("cairn-read", 2, &ops->inbox);
     ops->checks = pool_new("cairn-check", 1, &ops->inbox);
@@ -64,7 +71,7 @@ void ops_set_connections(struct ops *ops, const struct conn_set *set)
 void ops_check_stopped(struct ops *ops)
 {
     if (!ops->stopping || ops->runs != NULL || ops->query_count > 0 || ops->load_count > 0 ||
-        ops->upload_count > 0 || !ops->inbox_open || ops->stopped == NULL) {
+        ops->upload_count > 0 || ops->round != NULL || !ops->inbox_open || ops->stopped == NULL) {
         return;
     }
     ops->inbox_open = false;

@@ -18,7 +18,8 @@ struct ops_options {
     uint64_t resident_bytes; /* of that, to records whose trainers are gone; 0: to none */
     uint64_t metadata_bytes; /* staged by uploads, half of it by one uid: 512 MiB */
     bool allow_root_trainers;
-    int64_t read_group; /* gid; -1: none */
+    int64_t read_group;        /* gid; -1: none */
+    uint64_t keep_interval_ms; /* every run's policy is done so often */
 };
 
 struct ops;

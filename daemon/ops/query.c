@@ -6,9 +6,9 @@
  *
  * It is cancelled when its connection goes, or the daemon is to stop: wherever it waits or works,
  * it ends at the next step (ECANCELED, if the peer is still there). */
-#include <stdlib.h>
+#include "ops/query.h"
 
-#include "ops/ops_int.h"
+#include <stdlib.h>
 
 enum { QUERY_BEAT_MS = 2000 };
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 static const struct {
     op_fn *run;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 #define STATUS_ATTENTION 16u
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 #define BIT(state) (1u << (state))
 

@@ -3,7 +3,7 @@
  * writes, because it may be long. */
 #include <inttypes.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 #include "wire/keep.h"
 
 static void upload_seal_work(struct job *job)

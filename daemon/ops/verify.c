@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ops/ops_int.h"
+#include "ops/query.h"
 
 #define VERIFY_FINDINGS 64u /* told per boundary; the rest is counted */
 

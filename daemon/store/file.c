@@ -44,6 +44,13 @@ int file_create(
     return fd >= 0 ? 0 : rc_open(err, errno, "create '%s'", name);
 }
 
+int file_reuse(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
+{
+    int fd = file_open_flags(f, mode->direct, dir_fd, name, O_RDWR);
+    return fd >= 0 ? 0 : rc_open(err, errno, "open '%s' to write it anew", name);
+}
+
 int file_open(
     struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err)
 {

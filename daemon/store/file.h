@@ -30,6 +30,9 @@ struct file {
 
 int file_create(
     struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err);
+/* One that is there, to be written anew. */
+int file_reuse(
+    struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err);
 /* ENOENT when it is missing. */
 int file_open(
     struct file *f, const struct file_mode *mode, int dir_fd, const char *name, struct err *err);

@@ -25,7 +25,7 @@ struct fsck {
     struct segment_list segments; /* files; `named`: by a boundary */
     struct row_run summary;       /* counted */
     uint64_t ref_count;           /* there should be */
-    uint64_t previous_seq; /* on the line that was not abandoned */
+    uint64_t previous_seq;        /* on the line that was not abandoned */
     uint64_t pruned_count;
     struct {
         uint64_t segment, end;

@@ -1,7 +1,7 @@
 /* Boundaries go as they came: in one transaction.
  *
  *   one LMDB transaction      from here on they are removed, their save ids say so
- *   unlink                    segments that no row names any more
+ *   unlink                    segments that no row names any more; or keep one as a spare
  *
  * A crash before the commit leaves all of it, one after the commit leaves segments that the next
  * opening sweeps. A commit that failed leaves the segments too, as nobody knows what the disk
@@ -10,10 +10,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "internal/fault.h"
 #include "store/held.h"
+#include "store/spare.h"
 #include "store/walk.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -138,9 +138,7 @@ static void remove_done(const struct remove *r)
     (void)pthread_mutex_unlock(&run->lock);
     fault_point("removed");
     for (size_t i = 0; i < r->gone_count; i++) {
-        char name[SEGMENT_NAME_BYTES];
-        segment_name(r->gone[i], false, name);
-        (void)unlinkat(run->segments_fd, name, 0); /* if it stays, the next opening sweeps it */
+        spare_give(run, r->gone[i]);
     }
     fault_point("swept");
     catalogue_put(run->st, &run->claim, &r->summary);

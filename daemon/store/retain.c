@@ -275,6 +275,19 @@ static int retain_remove(struct retain *r, struct st_keep_done *ret, struct err 
     return rc;
 }
 
+/* How much more would have to be free. A disk that does not tell has enough. */
+static uint64_t retain_wanted(const struct st_run *run, const struct policy *policy)
+{
+    uint64_t left = 0;
+    uint64_t total = 0;
+    if (policy_is_none(policy) || run->st->options.min_free_percent == 0 ||
+        st_space(run->st, &left, &total, NULL) < 0) {
+        return 0;
+    }
+    uint64_t least = total / 100 * run->st->options.min_free_percent;
+    return left < least ? least - left : 0;
+}
+
 int st_keep(struct st_run *run,
             const struct st_keep *args,
             struct st_keep_done *ret,
@@ -282,6 +295,7 @@ int st_keep(struct st_run *run,
 {
     char text[POLICY_TEXT_BYTES];
     struct policy policy;
+    struct st_keep with = *args;
     struct retain r = { .run = run, .policy = args->policy };
     struct st_keep_done done = { .removed_count = 0 };
     int rc = 0;
@@ -290,9 +304,13 @@ int st_keep(struct st_run *run,
         rc = rc < 0 ? rc : policy_parse(slice_str(text), &policy, err);
         r.policy = &policy;
     }
-    if (rc == 0 && (!policy_is_none(r.policy) || args->wanted_bytes > 0 || args->each != NULL)) {
-        rc = retain_look(&r, args, err);
-        rc = rc < 0 || args->dry_run ? rc : retain_remove(&r, &done, err);
+    if (rc == 0) {
+        uint64_t wanted = retain_wanted(run, r.policy);
+        with.wanted_bytes = wanted > with.wanted_bytes ? wanted : with.wanted_bytes;
+    }
+    if (rc == 0 && (!policy_is_none(r.policy) || with.wanted_bytes > 0 || with.each != NULL)) {
+        rc = retain_look(&r, &with, err);
+        rc = rc < 0 || with.dry_run ? rc : retain_remove(&r, &done, err);
     }
     retain_free(&r);
     *ret = done;

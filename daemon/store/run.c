@@ -8,6 +8,7 @@
 
 #include "record/rules.h"
 #include "store/row.h"
+#include "store/spare.h"
 #include "store/store_int.h"
 
 /* ---- who has which run ----------------------------------------------------------------------- */
@@ -225,6 +226,7 @@ int st_run_open(struct st *st,
 struct st_run *st_run_close(struct st_run *run)
 {
     if (run != NULL) {
+        spare_drop(run);
         env_close(&run->index); /* before anybody else may open it */
         run_unclaim(run->st, &run->claim);
         (void)run_detach(run);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "internal/ckd.h"
+#include "store/spare.h"
 
 /* What a footer takes: rows of a chunk (chunk, digest, ref, its place in the component's head),
  * of an entry (without its path and value, which nobody knows yet), and the rest. */
@@ -29,13 +30,14 @@ static uint64_t save_segment_bytes(const struct boundary *b)
 
 /* Refuse what cannot fit, with the numbers; a part that fits but for a race fails later, as
  * cleanly. */
-static int save_check_space(const struct st_run *run, const struct boundary *b, struct err *err)
+static int save_check_space(struct st_run *run, const struct boundary *b, struct err *err)
 {
     uint64_t need = save_segment_bytes(b) + 2 * save_rows_bytes(b);
     uint64_t reserve = run->st->options.reserve_bytes;
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
     int rc = file_space(run->segments_fd, &free_bytes, &total_bytes, err);
+    free_bytes += spare_bytes(run);
     if (rc < 0 || (free_bytes >= need && free_bytes - need >= reserve)) {
         return rc;
     }
@@ -49,17 +51,23 @@ static int save_check_space(const struct st_run *run, const struct boundary *b, 
                    reserve);
 }
 
+/* A spare that cannot be had, or extended, is none: then its space goes to a fresh file. */
 static int save_open_segment(struct st_save *s, struct err *err)
 {
     struct st_run *run = s->run;
     (void)pthread_mutex_lock(&run->lock);
-    const struct segment_place place = { .mode = &run->st->mode,
-                                         .dir_fd = run->segments_fd,
-                                         .id = run->next_segment++,
-                                         .bytes = save_segment_bytes(&s->announced),
-                                         .run_id = run->id };
+    struct segment_place place = { .mode = &run->st->mode,
+                                   .dir_fd = run->segments_fd,
+                                   .id = run->next_segment++,
+                                   .bytes = save_segment_bytes(&s->announced),
+                                   .run_id = run->id };
     (void)pthread_mutex_unlock(&run->lock);
+    place.reuse = spare_take(run, place.bytes, &place.spare);
     int rc = segment_create(&s->segment, &place, err);
+    if (rc < 0 && place.reuse && !s->segment.torn) {
+        place.reuse = false;
+        rc = segment_create(&s->segment, &place, err);
+    }
     s->has_segment = rc == 0;
     return rc;
 }

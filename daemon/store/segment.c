@@ -82,6 +82,26 @@ static uint8_t *segment_page_new(const char *magic, uint64_t id)
     return page;
 }
 
+static int segment_create_file(struct segment_writer *w,
+                               const struct segment_place *place,
+                               const char *name,
+                               struct err *err)
+{
+    char spare[SEGMENT_NAME_BYTES];
+    if (!place->reuse) {
+        return file_create(&w->file, place->mode, place->dir_fd, name, err);
+    }
+    segment_name(place->spare, true, spare);
+    if (renameat(place->dir_fd, spare, place->dir_fd, name) < 0) {
+        return err_errno(err, errno, "rename '%s' to '%s'", spare, name);
+    }
+    int rc = file_reuse(&w->file, place->mode, place->dir_fd, name, err);
+    if (rc < 0) {
+        (void)unlinkat(place->dir_fd, name, 0);
+    }
+    return rc;
+}
+
 int segment_create(struct segment_writer *w, const struct segment_place *place, struct err *err)
 {
     char name[SEGMENT_NAME_BYTES];
@@ -94,7 +114,7 @@ int segment_create(struct segment_writer *w, const struct segment_place *place, 
         return err_set(err, -CAIRN_ENOMEM, "begin a segment");
     }
     memcpy(page + 24, place->run_id, SEGMENT_ID_BYTES);
-    int rc = file_create(&w->file, place->mode, place->dir_fd, name, err);
+    int rc = segment_create_file(w, place, name, err);
     if (rc < 0) {
         free(page);
         return rc;

@@ -42,6 +42,8 @@ struct segment_place {
     int dir_fd;
     uint64_t id, bytes;
     const uint8_t *run_id;
+    bool reuse; /* <spare>.tmp is there, and becomes it */
+    uint64_t spare;
 };
 int segment_create(struct segment_writer *w, const struct segment_place *place, struct err *err);
 /* Append a chunk, padded. Sets where it lies. */

@@ -21,10 +21,11 @@ struct st_load;     /* a boundary held readable: extents and open segments */
 struct keep_item;   /* a boundary and a policy's verdict, store/keep.h */
 
 struct st_options {
-    uint64_t map_bytes;       /* first map size of an index, 0: 256 MiB; grows by doubling */
-    uint64_t reserve_bytes;   /* refuse a save that would leave less free than this */
-    bool force_buffered;      /* tests: as if O_DIRECT were refused */
-    const char *keep_default; /* policy of runs that have none, record/policy.h; NULL: none */
+    uint64_t map_bytes;        /* first map size of an index, 0: 256 MiB; grows by doubling */
+    uint64_t reserve_bytes;    /* refuse a save that would leave less free than this */
+    unsigned min_free_percent; /* while less is free, a policy keeps less (st_keep) */
+    bool force_buffered;       /* tests: as if O_DIRECT were refused */
+    const char *keep_default;  /* policy of runs that have none, record/policy.h; NULL: none */
 };
 
 /* ---- the directory --------------------------------------------------------------------------- */
@@ -146,9 +147,10 @@ int st_policy_get(struct st_run *run,
 /* [writer] NULL: the store's default from now on. Errors as those of st_remove. */
 int st_policy_put(struct st_run *run, const struct policy *policy, struct err *err);
 
-/* [writer] Remove what the policy does not keep (store/keep.h), 64 boundaries in a transaction.
- * What cannot be removed, as its rows are damaged, is marked and stays. What somebody began to read
- * meanwhile stays until the next time. */
+/* [writer] Remove what the policy does not keep (store/keep.h), 64 boundaries in a transaction;
+ * where there is a policy, and less of the disk is free than min_free_percent, also what only rules
+ * keep. What cannot be removed, as its rows are damaged, is marked and stays. What somebody began
+ * to read meanwhile stays until the next time. */
 struct st_kept {
     const struct keep_item *item;
     uint64_t own_bytes; /* that no other boundary of the run refers to */

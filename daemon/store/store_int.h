@@ -53,6 +53,11 @@ struct st {
     uint64_t aside_count;
 };
 
+/* See spare.h. bytes 0: there is none. */
+struct spare {
+    uint64_t id, bytes;
+};
+
 struct st_run {
     struct st_claim claim;
     struct st *st;
@@ -73,6 +78,7 @@ struct st_run {
     pthread_mutex_t lock; /* guards what follows */
     struct row_run summary;
     uint64_t next_seq, next_segment;
+    struct spare spare;
     struct held *held;        /* who reads what, see held.h */
     const uint64_t *removing; /* seqs of the boundaries that are just being removed */
     uint32_t removing_count;

@@ -45,6 +45,7 @@ static const struct {
     { &cairn__boundary__descriptor, "components", COMPONENT_NR - 1 },
     { &cairn__seal__descriptor, "components", COMPONENT_NR - 1 },
     { &cairn__found__descriptor, "boundaries", LIMIT_FIND },
+    { &cairn__kept__descriptor, "boundaries", LIMIT_KEPT },
     { &cairn__found__descriptor, "damaged", LIMIT_FIND },
     { &cairn__status_info__descriptor, "attention", 16 },
     { &cairn_rows__boundary_row__descriptor, "segments", LIMIT_CHUNKS },

@@ -2,6 +2,7 @@
  * (test_codec_record.c). */
 #include <string.h>
 
+#include "record/policy.h"
 #include "support/case.h"
 #include "wire/codec.h"
 
@@ -190,10 +191,50 @@ CASE(codec, small_ones)
     codec_there_and_back(WIRE_DELETE, &in, &out);
     codec_text_is(out.remove.run, "7/r");
     codec_text_is(out.remove.selector, "latest~1");
+    in = (union wire_msg){ .rollback = { slice_str("7/r"), slice_str("300") } };
+    codec_there_and_back(WIRE_ROLLBACK, &in, &out);
+    codec_text_is(out.rollback.run, "7/r");
+    codec_text_is(out.rollback.selector, "300");
     in = (union wire_msg){ .describe = { slice_str("r"), slice_str(""), true } };
     codec_there_and_back(WIRE_DESCRIBE, &in, &out);
     codec_text_is(out.describe.run, "r");
     cr_assert(out.describe.pin && out.describe.selector.bytes == 0);
+    codec_done();
+}
+
+CASE(codec, policies)
+{
+    static const struct wire_kept_boundary rows[] = {
+        { UINT64_MAX, 2, 3, 4, KEEP_GOES_SPACE, 0 },
+        { 1, 0, 0, 0, KEEP_BEST, 7 },
+    };
+    union wire_msg out;
+    union wire_msg in = { .policy = { .run = slice_str("r") } };
+    codec_there_and_back(WIRE_POLICY, &in, &out);
+    cr_assert(!out.policy.sets && out.policy.policy.bytes == 0);
+    in.policy.sets = true;
+    in.policy.policy = slice_str("last=3");
+    codec_there_and_back(WIRE_POLICY, &in, &out);
+    cr_assert(out.policy.sets);
+    codec_text_is(out.policy.run, "r");
+    codec_text_is(out.policy.policy, "last=3");
+    in = (union wire_msg){ .policy_info = { slice_str("none"), true } };
+    codec_there_and_back(WIRE_POLICY_INFO, &in, &out);
+    codec_text_is(out.policy_info.policy, "none");
+    cr_assert(out.policy_info.preset);
+    in = (union wire_msg){ .keep = { .run = slice_str("r") } };
+    codec_there_and_back(WIRE_KEEP, &in, &out);
+    cr_assert(!out.keep.dry_run && !out.keep.has_policy && out.keep.below == 0);
+    in.keep = (struct wire_keep){ slice_str("r"), true, true, slice_str("none"), UINT64_MAX };
+    codec_there_and_back(WIRE_KEEP, &in, &out);
+    cr_assert(out.keep.dry_run && out.keep.has_policy && out.keep.below == UINT64_MAX);
+    codec_text_is(out.keep.policy, "none");
+    in = (union wire_msg){ .kept = { rows, 2, true, 5, 6, slice_str("last=1") } };
+    codec_there_and_back(WIRE_KEPT, &in, &out);
+    cr_assert(out.kept.count == 2 && out.kept.more && out.kept.removed == 5);
+    cr_assert_eq(out.kept.damaged, 6);
+    cr_assert_eq(memcmp(out.kept.boundaries, rows, sizeof rows), 0);
+    codec_text_is(out.kept.policy, "last=1");
     codec_done();
 }
 

@@ -120,16 +120,29 @@ void fix_path(const struct fix *f, const char *sub, char ret_path[1024])
     (void)snprintf(ret_path, 1024, "%s/runs/%u/run/%s", f->dir, FIX_UID, sub);
 }
 
-int fix_count_files(const char *dir)
+/* Files whose names end so. */
+static int count_files(const char *dir, const char *end)
 {
     int count = 0;
     DIR *d = opendir(dir);
     cr_assert_not_null(d, "%s", dir);
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        count += e->d_name[0] == '.' ? 0 : 1;
+        size_t bytes = strlen(e->d_name);
+        count += e->d_name[0] != '.' && bytes >= strlen(end) &&
+                 strcmp(e->d_name + bytes - strlen(end), end) == 0;
     }
     (void)closedir(d);
     return count;
+}
+
+int fix_count_files(const char *dir)
+{
+    return count_files(dir, "");
+}
+
+int fix_count_segments(const char *dir)
+{
+    return count_files(dir, ".seg");
 }
 
 int fix_command(const char *const argv[])

@@ -35,6 +35,7 @@ void fix_fsck_clean(const struct fix *f);
 void fix_fsck_finds(const struct fix *f, const char *expected);
 void fix_remove_tree(const char *path);
 int fix_count_files(const char *dir); /* segments and temporary files */
+int fix_count_segments(const char *dir);
 /* Run a command without a shell; returns its exit status. */
 int fix_command(const char *const argv[]);
 

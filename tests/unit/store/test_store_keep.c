@@ -303,7 +303,7 @@ CASE(keep, what_is_damaged_is_kept_and_marked)
     struct told told = asks(&s, (struct st_keep){ .now_ns = now_ns() });
     cr_assert_eq(told.stays, 0x6c);
     cr_assert(told.why[2] == KEEP_DAMAGED && told.why[3] == KEEP_DAMAGED);
-    cr_assert_eq(fix_count_files(s.segments), 4);
+    cr_assert_eq(fix_count_segments(s.segments), 4);
     some_end(&s);
 }
 

@@ -95,7 +95,7 @@ static void has(const struct some *s, unsigned mask)
     cr_assert_eq(row.boundary_count, list.count);
     cr_assert_eq(row.bytes, bytes);
     cr_assert_eq(row.latest_seq, RECS);
-    cr_assert_eq(fix_count_files(s->segments), (int)list.count);
+    cr_assert_eq(fix_count_segments(s->segments), (int)list.count);
     bump_fini(&b);
 }
 
