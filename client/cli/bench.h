@@ -29,6 +29,7 @@ enum bench_row {
     BENCH_CAPTURE,
     BENCH_CAPTURE_2,
     BENCH_SAVE,
+    BENCH_STEADY,
     BENCH_LOAD,
     BENCH_SMALL,
     BENCH_DAEMON_CPU,

@@ -27,6 +27,7 @@ static const struct report_row {
                           1.25,
                           false },
     [BENCH_SAVE] = { "save", "capture to durable, a fresh file", "raw write", 1.15, true },
+    [BENCH_STEADY] = { "steady", "the same, into what a removed one left", "raw write", 1.0, true },
     [BENCH_LOAD] = { "load", "load and restore, cold", "raw read", 1.25, true },
     [BENCH_SMALL] = { "small",
                       "100000 tensors of 1 KiB to durable",

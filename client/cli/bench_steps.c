@@ -154,6 +154,44 @@ static int step_load(struct bench *b)
                : bench_broken(b, -CAIRN_ECORRUPT, "other bytes came back than were saved");
 }
 
+/* A run in its steady state: as many boundaries go as come. The oldest went after the last commit,
+ * and left its space. */
+static int step_steady_ready(struct bench *b)
+{
+    double unused[2];
+    bench_floor_drop(&b->floor);
+    bench_state_step(&b->state, b->state.step + 1);
+    int rc = bench_save(b, &b->state, &unused[0], &unused[1]);
+    rc = rc < 0 ? rc : bench_library(b, cairn_remove(b->c, "latest~1", NULL));
+    bench_state_step(&b->state, b->state.step + 1);
+    memcpy(b->copy, b->state.memory, b->state.bytes);
+    return rc;
+}
+
+static int step_steady_floor(struct bench *b)
+{
+    double *floor = &b->figures.floor_seconds[BENCH_STEADY][b->round];
+    int rc = bench_floor_settle(&b->floor);
+    rc = rc < 0 ? rc : bench_floor_write(&b->floor, b->state.memory, b->state.bytes, floor);
+    return bench_system(b, rc);
+}
+
+static int step_steady_save(struct bench *b)
+{
+    double capture = 0;
+    int rc = bench_system(b, bench_floor_settle(&b->floor));
+    return rc < 0 ? rc
+                  : bench_save(b, &b->state, &capture, &b->figures.seconds[BENCH_STEADY][b->round]);
+}
+
+static int step_steady(struct bench *b)
+{
+    bool floor_first = b->round % 2 == 0;
+    int rc = step_steady_ready(b);
+    rc = rc < 0 ? rc : floor_first ? step_steady_floor(b) : step_steady_save(b);
+    return rc < 0 ? rc : floor_first ? step_steady_save(b) : step_steady_floor(b);
+}
+
 static int step_small(struct bench *b)
 {
     struct bench_figures *f = &b->figures;
@@ -199,6 +237,7 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "capture, 2 threads", step_capture_2 },
         { "raw read", step_raw_read },
         { "load", step_load },
+        { "steady state", step_steady },
         { "small tensors", step_small },
         { "end", bench_step_end },
         { "restart", bench_step_restart },
@@ -212,6 +251,7 @@ const struct bench_step bench_steps[2][BENCH_STEPS] = {
         { "memcpy, 2 threads", step_memcpy_2 },
         { "load", step_load },
         { "raw read", step_raw_read },
+        { "steady state", step_steady },
         { "small tensors", step_small },
         { "end", bench_step_end },
         { "restart", bench_step_restart },

@@ -22,6 +22,7 @@ static const struct check_row {
     { "capture", 1.25, 0, 0 },
     { "capture_2", 1.25, 0, 0 },
     { "save", 1.15, 0, 0 },
+    { "steady", 1.0, 0, 0 },
     { "load", 1.25, 0, 0 },
     { "small", 1.0, 100000.0 / 1024, 1024.0 / 300000 },
     { "daemon_cpu", 1.0, 0, 0.25 / 1024 },
