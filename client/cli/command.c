@@ -14,6 +14,7 @@ const struct command commands[] = {
     { "verify", "RUN|SELECTOR", "read and check what is stored", cmd_verify },
     { "keep", "RUN", "which boundaries stay", cmd_keep },
     { "rollback", "SELECTOR", "go on from an older boundary", cmd_rollback },
+    { "rm", "SELECTOR...", "remove boundaries, or with --run a run", cmd_rm },
     { "exec", "-- COMMAND...", "run a command beside a daemon of its own", cmd_exec },
     { "bench", "", "what a save and a load cost on this machine", cmd_bench },
     { NULL, NULL, NULL, NULL },

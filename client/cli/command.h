@@ -64,6 +64,7 @@ int cmd_show(const struct cmd_options *global, int argc, char **argv);
 int cmd_verify(const struct cmd_options *global, int argc, char **argv);
 int cmd_keep(const struct cmd_options *global, int argc, char **argv);
 int cmd_rollback(const struct cmd_options *global, int argc, char **argv);
+int cmd_rm(const struct cmd_options *global, int argc, char **argv);
 int cmd_exec(const struct cmd_options *global, int argc, char **argv);
 int cmd_bench(const struct cmd_options *global, int argc, char **argv);
 

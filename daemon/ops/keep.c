@@ -115,18 +115,25 @@ static int keep_each(void *arg, const struct st_kept *kept, struct err *err)
     return query_check(q, err);
 }
 
-static int keep_policy_of(struct query *q, struct policy *ret, bool *ret_preset)
+/* The policy that is asked of; its labels point into the query's text. *ret_text: as it is told. */
+static int keep_policy_of(struct query *q, struct policy *ret, char **ret_text)
 {
-    *ret_preset = false;
     if (q->text[0] == '\0') {
         int rc = keep_policy_get(q);
         if (rc < 0) {
             return rc;
         }
-        *ret_preset = q->msg.policy_info.preset;
         keep_take_text(q, q->msg.policy_info.policy);
     }
-    return policy_parse(slice_str(q->text), ret, &q->err);
+    *ret_text = bump_alloc(&q->bump, POLICY_TEXT_BYTES);
+    int rc = policy_parse(slice_str(q->text), ret, &q->err);
+    if (rc == 0 && *ret_text == NULL) {
+        return err_set(&q->err, -CAIRN_ENOMEM, "tell what a policy does");
+    }
+    if (rc == 0) {
+        (void)policy_print(ret, *ret_text);
+    }
+    return rc;
 }
 
 static int keep_work(struct query *q)
@@ -135,12 +142,12 @@ static int keep_work(struct query *q)
     struct keep_list list = { .query = q };
     struct st_keep_done done;
     struct st_keep args = { .policy = &policy, .now_ns = keep_now_ns(), .dry_run = q->flag };
-    bool preset = false;
-    int rc = keep_policy_of(q, &policy, &preset);
+    char *text = NULL;
+    int rc = keep_policy_of(q, &policy, &text);
     if (rc < 0) {
         return rc;
     }
-    q->msg.kept = (struct wire_kept){ .policy = slice_str(q->text) };
+    q->msg.kept = (struct wire_kept){ .policy = slice_str(text) };
     if (q->flag) {
         list.rows = calloc(LIMIT_KEPT, sizeof *list.rows);
         if (list.rows == NULL) {

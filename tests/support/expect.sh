@@ -76,6 +76,29 @@ same() {
     verdict "$problem"
 }
 
+# A daemon on ./$1 until daemon_stop; CAIRN_SOCKET says where.
+daemon_start() {
+    [ -p up ] || mkfifo up
+    # shellcheck disable=SC2016 # for the inner shell
+    "$CAIRN" exec --data "$1" -- sh -c 'echo "$CAIRN_SOCKET" >socket; exec "$PROBE" until-term 0 up' \
+        2>daemon.err &
+    exec_pid=$!
+    if ! read -r -t 90 _ <>up; then
+        cat daemon.err
+        echo "no daemon, no test"
+        exit 1
+    fi
+    CAIRN_SOCKET=$(cat socket)
+    export CAIRN_SOCKET
+}
+
+daemon_stop() {
+    kill -TERM "$exec_pid"
+    wait "$exec_pid"
+    same 0 $? "the exit code of cairn exec"
+    unset CAIRN_SOCKET
+}
+
 finish() {
     local log
     for log in "$work"/*/cairnd.log; do

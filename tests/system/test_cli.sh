@@ -6,29 +6,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/expect.sh"
 me=$(id -un 2>/dev/null) || true # a uid without a name is its number
 
-# A daemon on ./$1 until daemon_stop; CAIRN_SOCKET says where.
-mkfifo up
-daemon_start() {
-    # shellcheck disable=SC2016 # for the inner shell
-    "$CAIRN" exec --data "$1" -- sh -c 'echo "$CAIRN_SOCKET" >socket; exec "$PROBE" until-term 0 up' \
-        2>daemon.err &
-    exec_pid=$!
-    if ! read -r -t 90 _ <>up; then
-        cat daemon.err
-        echo "no daemon, no test"
-        exit 1
-    fi
-    CAIRN_SOCKET=$(cat socket)
-    export CAIRN_SOCKET
-}
-
-daemon_stop() {
-    kill -TERM "$exec_pid"
-    wait "$exec_pid"
-    same 0 $? "the exit code of cairn exec"
-    unset CAIRN_SOCKET
-}
-
 # ---- wrong usage
 expect 4 "$CAIRN"
 expect 4 "$CAIRN" bogus
@@ -58,7 +35,7 @@ has out "cairn "
 expect 0 "$CAIRN" --help
 has out "Exit codes:"
 has out "no such run, boundary or entry"
-for command in status runs log show verify exec bench; do
+for command in status runs log show verify keep rollback rm exec bench; do
     expect 0 "$CAIRN" --help
     has out "  $command"
     expect 0 "$CAIRN" "$command" --help
@@ -70,7 +47,7 @@ done
 
 # ---- no daemon
 export CAIRN_SOCKET=$work/none.sock
-for command in status runs 'log demo' 'show demo' 'verify demo'; do
+for command in status runs 'log demo' 'show demo' 'verify demo' 'keep demo' 'rollback demo@1' 'rm --yes demo@1'; do
     # shellcheck disable=SC2086 # words
     expect 2 "$CAIRN" $command
     has err "cairn exec"
