@@ -12,14 +12,17 @@
 static const char log_doc[] =
     "List the boundaries of a run, newest first; RUN@SELECTOR begins with that boundary. NEW is "
     "what was written for a boundary: the rest of its SIZE was there already. KIND also says that "
-    "one is not finite: a trainable tensor of its model, or one of its optimizer, holds NaN or "
-    "Inf. "
-    "DAMAGED is one whose row cannot be read. Exit code: 0 fine, 1 one of them is damaged.\v"
+    "one is not finite (a trainable tensor of its model, or one of its optimizer, holds NaN or "
+    "Inf), "
+    "abandoned (a rollback led behind it), rotten (its payload was found to be damaged) or pinned. "
+    "DAMAGED is one whose row cannot be read. Exit code: 0 fine, 1 one of them is damaged or "
+    "rotten.\v"
     "With --json:\n"
     "  {\"run\": TEXT, \"boundaries\": [{\"seq\": N, \"step\": N, \"parent_seq\": N,\n"
     "     \"kind\": TEXT, \"precision\": TEXT, \"exact\": bool, \"created_ns\": N,\n"
     "     \"created\": TIME, \"entries\": N, \"bytes\": N, \"bytes_new\": N,\n"
     "     \"bytes_shared\": N, \"nan\": N, \"inf\": N, \"finite\": bool, \"warnings\": N,\n"
+    "     \"abandoned\": bool, \"rotten\": bool, \"pins\": N,\n"
     "     \"save_id\": HEX, \"root\": HEX,\n"
     "     \"damaged\": bool, \"labels\": {NAME: TEXT...}}]}\n"
     "A boundary that is damaged has no more than seq and damaged. nan and inf count in all "
@@ -102,10 +105,13 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     table_cell(t, "%" PRIu64, b->seq);
     table_cell(t, "%" PRIu64, b->step);
     table_cell(t,
-               "%s%s%s",
+               "%s%s%s%s%s%s",
                out_kind_name(&buf, b->kind),
                b->exact ? "" : ", lossy",
-               b->finite ? "" : ", not finite");
+               b->finite ? "" : ", not finite",
+               b->abandoned ? ", abandoned" : "",
+               b->rotten ? ", rotten" : "",
+               b->pin_count > 0 ? ", pinned" : "");
     table_cell(t, "%s", out_age(&buf, b->created_ns));
     table_cell(t, "%s", out_time(&buf, b->created_ns));
     table_cell(t, "%" PRIu64, b->entry_count);
@@ -132,7 +138,7 @@ static json_t *log_object(struct cairn *c, const struct cairn_boundary *b, size_
 static void
 log_emit(struct cairn *c, struct log_sink *sink, const struct cairn_boundary *b, size_t index)
 {
-    sink->damaged_count += b->damaged ? 1 : 0;
+    sink->damaged_count += b->damaged || b->rotten ? 1 : 0;
     if (sink->table == NULL) {
         json_add(sink->array, log_object(c, b, index));
     } else if (b->damaged) {

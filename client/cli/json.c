@@ -116,6 +116,9 @@ json_t *json_boundary(const struct cairn_boundary *b)
     json_set(object, "inf", json_u64(b->inf_count));
     json_set(object, "finite", json_boolean(b->finite));
     json_set(object, "warnings", json_u64(b->warnings));
+    json_set(object, "abandoned", json_boolean(b->abandoned));
+    json_set(object, "rotten", json_boolean(b->rotten));
+    json_set(object, "pins", json_u64(b->pin_count));
     json_set(object, "save_id", json_text(out_hex(&buf, b->save_id, sizeof b->save_id)));
     json_set(object, "root", json_text(out_hex(&buf, b->root, sizeof b->root)));
     return object;

@@ -273,7 +273,10 @@ void rec_public(const struct boundary *b, struct cairn_boundary *ret)
                                     .exact = b->exact,
                                     .nan_count = b->nonfinite.nan,
                                     .inf_count = b->nonfinite.inf,
-                                    .finite = !b->not_finite };
+                                    .finite = !b->not_finite,
+                                    .abandoned = (b->marks & MARK_ABANDONED) != 0,
+                                    .rotten = (b->marks & MARK_DAMAGED) != 0,
+                                    .pin_count = b->pin_count };
     memcpy(ret->save_id, b->save_id, sizeof ret->save_id);
     memcpy(ret->root, b->root.byte, sizeof ret->root);
 }

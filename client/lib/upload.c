@@ -11,39 +11,12 @@
 
 #include "internal/fault.h"
 #include "lib/call.h"
+#include "lib/labels.h"
 #include "lib/precision.h"
 #include "record/digest.h"
 #include "record/rules.h"
 
 /* ---- what the caller chose ---- */
-
-static int upload_labels(struct cairn *c, struct cairn_record *r, const char *const *texts)
-{
-    uint32_t count = 0;
-    while (texts != NULL && texts[count] != NULL && count <= LIMIT_LABELS) {
-        count++;
-    }
-    struct label *labels = bump_alloc(&r->bump, (count + 1) * sizeof *labels);
-    if (labels == NULL) {
-        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for labels");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const char *equals = strchr(texts[i], '=');
-        const char *text = equals == NULL ? NULL : rec_copy(r, texts[i], strlen(texts[i]));
-        if (text == NULL) {
-            return err_set(&c->err,
-                           equals == NULL ? -CAIRN_EINVAL : -CAIRN_ENOMEM,
-                           "label '%.100s': expected NAME=VALUE",
-                           texts[i]);
-        }
-        size_t name_bytes = (size_t)(equals - texts[i]);
-        labels[i].name = slice_of(text, name_bytes);
-        labels[i].value = slice_str(text + name_bytes + 1);
-    }
-    r->boundary.labels = labels;
-    r->boundary.label_count = count;
-    return 0;
-}
 
 static int upload_save_id(struct cairn *c, struct cairn_record *r, const uint8_t *given)
 {
@@ -63,6 +36,8 @@ static struct boundary upload_announced(const struct cairn_record *r)
     struct boundary b = r->boundary;
     b.nonfinite = (struct nonfinite){ 0 };
     b.not_finite = false;
+    b.marks = 0;
+    b.pin_count = 0;
     return b;
 }
 
@@ -71,7 +46,7 @@ int upload_prepare(struct cairn *c,
                    const struct cairn_save_args *a,
                    struct cairn_record **ret)
 {
-    int rc = upload_labels(c, r, a->labels);
+    int rc = labels_take(c, &r->bump, a->labels, &r->boundary.labels, &r->boundary.label_count);
     if (rc == 0) {
         rc = upload_save_id(c, r, a->save_id);
     }

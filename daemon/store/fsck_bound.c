@@ -98,17 +98,9 @@ static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < b->label_count; i++) {
-        struct slice value = { .bytes = 0 };
         struct key key = key_label(b->seq, b->labels[i].name);
         bool there = false;
-        rc = fsck_need(f, t, DB_LABEL, &key, &value, &there);
-        if (rc == 0 && there && slice_cmp(value, b->labels[i].value) != 0) {
-            rc = fsck_say(f,
-                          "label '%.*s' of boundary seq %" PRIu64 " has another value",
-                          (int)b->labels[i].name.bytes,
-                          (const char *)b->labels[i].name.data,
-                          b->seq);
-        }
+        rc = fsck_need(f, t, DB_LABEL, &key, NULL, &there);
     }
     return rc;
 }

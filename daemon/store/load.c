@@ -8,6 +8,7 @@
 #include "internal/ckd.h"
 #include "record/digest.h"
 #include "record/finite.h"
+#include "store/note.h"
 #include "store/row.h"
 #include "store/walk.h"
 
@@ -124,6 +125,7 @@ static int load_open_txn(struct txn *t, void *arg, struct err *err)
     const struct boundary *b = &l->row.boundary;
     int rc = row_get_boundary(t, o->seq, &l->bump, &l->row, err);
     rc = rc == -CAIRN_ENOENT ? load_missing(t, o, err) : rc;
+    rc = rc < 0 ? rc : note_read(t, &l->row.boundary, &l->notes, err);
     rc = rc < 0 ? rc : load_tables(l, err);
     uint64_t chunks = 0;
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
@@ -162,6 +164,7 @@ int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct 
     }
     struct load_open open = { .load = l, .seq = seq };
     l->run = run;
+    bump_init(&l->notes, NOTE_BUMP_BYTES);
     int rc = held_add(&l->held, run, seq, err);
     rc = rc < 0 ? rc : env_read(&run->index, load_open_txn, &open, err);
     rc = rc < 0 ? rc : load_open_segments(l, err);
@@ -184,6 +187,7 @@ struct st_load *st_load_close(struct st_load *load)
         free(load->extents);
         free(load->chunks);
         bump_fini(&load->bump);
+        bump_fini(&load->notes);
         free(load);
     }
     return NULL;

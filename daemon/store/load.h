@@ -19,8 +19,9 @@ struct load_extent {
 
 struct st_load {
     struct st_run *run;
-    struct held held; /* against removal */
-    struct bump bump; /* what row points to */
+    struct held held;  /* against removal */
+    struct bump bump;  /* what row points to, ... */
+    struct bump notes; /* ... and what came later */
     struct row_boundary row;
     struct chunk *chunks;
     struct load_extent *extents;

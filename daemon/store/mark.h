@@ -3,12 +3,8 @@
 #ifndef STORE_MARK_H
 #define STORE_MARK_H
 
+#include "record/record.h"
 #include "store/env.h"
-
-enum {
-    MARK_ABANDONED = 1, /* a rollback led behind it */
-    MARK_DAMAGED = 2    /* its payload did not verify */
-};
 
 /* The marks of a boundary, as bits. A row that is damaged marks too: its key says which. */
 int mark_get(struct txn *t, uint64_t seq, unsigned *ret_marks, struct err *err);

@@ -1,6 +1,7 @@
 /* Questions about boundaries: each is one short read transaction. */
 #include <inttypes.h>
 
+#include "store/note.h"
 #include "store/store_int.h"
 #include "store/walk.h"
 
@@ -45,6 +46,7 @@ static int query_list_row(struct query_list *q, const struct walk *w, struct err
         q->damaged[q->damaged_count++] = w->seq;
         return 0;
     }
+    rc = rc < 0 ? rc : note_read(w->c.txn, &row.boundary, q->bump, err);
     if (rc == 0) {
         q->boundaries[q->count++] = row.boundary;
     }

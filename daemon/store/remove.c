@@ -71,11 +71,16 @@ static int remove_check(struct txn *t, const struct remove *r, uint64_t seq, str
     }
     rc = row_seek(&c, &from, err);
     bool stands = row_stands(&c, rc);
-    bool pinned = stands && key_parse(DB_PIN, c.key, &at) && at.seq == seq;
-    row_cursor_close(&c);
-    if (pinned) {
-        return err_set(err, -CAIRN_EBUSY, "seq %" PRIu64 " is pinned: unpin it first", seq);
+    if (stands && key_parse(DB_PIN, c.key, &at) && at.seq == seq) {
+        rc = err_set(err,
+                     -CAIRN_EBUSY,
+                     "seq %" PRIu64 " is pinned as '%.*s': unpin it first",
+                     seq,
+                     (int)at.name.bytes,
+                     at.name.bytes == 0 ? "" : (const char *)at.name.data);
+        stands = false;
     }
+    row_cursor_close(&c);
     return stands || rc == -CAIRN_ENOENT ? 0 : rc;
 }
 

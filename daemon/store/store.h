@@ -137,6 +137,30 @@ struct st_save *st_save_abort(struct st_save *save);
  * latched read-only, they may be there or not after a restart, and then as a whole. EPOISONED. */
 int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err);
 
+/* ---- pins and labels ------------------------------------------------------------------------- */
+
+struct st_pin {
+    uint64_t seq;
+    struct slice name, why;
+    uint32_t uid;
+    uint64_t created_ns;
+};
+/* [writer] It stays, whatever a policy says, until it is unpinned; a pin of this name on it is
+ * replaced. seq and created_ns of *pin are not looked at. EINVAL: the name. ENOENT. Others as of
+ * st_remove. */
+int st_pin(struct st_run *run, uint64_t seq, const struct st_pin *pin, struct err *err);
+/* [writer] ENOENT: it is not pinned by this name. */
+int st_unpin(struct st_run *run, uint64_t seq, struct slice name, struct err *err);
+/* [any] All pins of the run, by seq and name. Below 0 ends it. */
+int st_pins(struct st_run *run,
+            int (*each)(void *arg, const struct st_pin *pin, struct err *err),
+            void *arg,
+            struct err *err);
+/* [writer] Set labels, over those that it was saved with. EINVAL, ENOENT; ELIMIT: it would have too
+ * many. Others as of st_remove. */
+int st_label(
+    struct st_run *run, uint64_t seq, const struct label *labels, uint32_t count, struct err *err);
+
 /* ---- policies -------------------------------------------------------------------------------- */
 
 /* [any] The policy of a run, in the words of record/policy.h; is it the store's default? */

@@ -88,6 +88,47 @@ CAIRN_API const char *cairn_keep_why_name(uint32_t why);
  * commits before it and its own. */
 CAIRN_API int cairn_rollback(struct cairn *c, const char *selector, struct cairn_boundary *ret);
 
+/* ---- pins and labels ------------------------------------------------------------------------ */
+
+/* The boundary that `selector` names stays, whatever a policy says, and cannot be removed, until it
+ * is unpinned. A boundary may have several pins; one of the same name is replaced. name: 1 to 64 of
+ * A-Z a-z 0-9 . _ -; why: at most 255 bytes of text, may be NULL. *ret (may be NULL) is the
+ * boundary. Errors: EINVAL; ENOENT; ECORRUPT damage hides which one is meant; EACCES; EPOISONED,
+ * ENOSPC, EIO, EUNKNOWN as cairn_policy; ECONN, ETIMEDOUT it may be pinned or not: ask cairn_pins.
+ * Ownership: copies; caller's struct.   Threads: one per handle.   Blocks: for the commit before
+ * it, if there is one, and its own; never for payload. */
+CAIRN_API int cairn_pin(struct cairn *c,
+                        const char *selector,
+                        const char *name,
+                        const char *why,
+                        struct cairn_boundary *ret);
+
+/* Errors: as cairn_pin; ENOENT also: it has no pin of this name.   Ownership, Threads, Blocks: as
+ * cairn_pin. */
+CAIRN_API int
+cairn_unpin(struct cairn *c, const char *selector, const char *name, struct cairn_boundary *ret);
+
+struct cairn_pin_info {
+    uint64_t seq, created_ns;
+    uint32_t uid; /* who pinned it; UINT32_MAX: its row is damaged, and pins all the same */
+    const char *name, *why;
+};
+/* Call `each` for every pin of the handle's run, by seq and name. Errors: EINVAL the handle has no
+ * run; ENOENT no such run; ELIMIT there are more than 4096, of which these were the first; ENOMEM;
+ * EACCES; ECONN; ETIMEDOUT; what `each` returned.   Ownership: the struct is valid during the call.
+ * Threads: one per handle.   Blocks: until listed. */
+CAIRN_API int
+cairn_pins(struct cairn *c, int (*each)(void *arg, const struct cairn_pin_info *pin), void *arg);
+
+/* Set labels of a boundary, over those that it was saved with: "name=value", NULL-terminated, as in
+ * struct cairn_save_args. *ret (may be NULL) is the boundary.
+ * Errors: EINVAL a label, the selector; ENOENT; ELIMIT it would have more than 64; others as
+ * cairn_pin. Ownership, Threads, Blocks: as cairn_pin. */
+CAIRN_API int cairn_label(struct cairn *c,
+                          const char *selector,
+                          const char *const *labels,
+                          struct cairn_boundary *ret);
+
 #ifdef __cplusplus
 }
 #endif

@@ -110,13 +110,14 @@ struct cairn_boundary {
     uint64_t entry_count, payload_bytes;
     uint64_t bytes_new, bytes_shared; /* written for it, referenced by it */
     uint64_t nan_count, inf_count;    /* elements that are NaN, or infinite, as they are stored */
-    uint32_t kind; /* in a list also with bits that only a later release knows: cairn_load
-                      refuses such a record (ENOTSUP) */
+    uint32_t kind; /* in a list also with bits of later releases: cairn_load says ENOTSUP */
     uint32_t precision;
     uint32_t warnings; /* enum cairn_warning; told by saves only */
     bool exact;
     bool finite;  /* none in trainable model tensors and the optimizer, as who saved it counted */
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */
+    bool abandoned, rotten; /* a rollback led behind it; its payload did not verify */
+    uint32_t pin_count; /* pins that it has (cairn/keep.h); this and the two: not told by saves */
     uint8_t save_id[16];
     uint8_t root[16]; /* digest over everything */
 };

@@ -25,6 +25,8 @@
 #define LIMIT_LABEL_NAME_BYTES 64u
 #define LIMIT_LABEL_VALUE_BYTES 256u
 #define LIMIT_POLICY_BYTES 1024u
+#define LIMIT_PINS 4096u /* in one PINS */
+#define LIMIT_PIN_WHY_BYTES 255u
 #define LIMIT_KEPT 32768u       /* boundaries in one KEPT */
 #define LIMIT_POLICY_BEST 8u    /* labels of a policy */
 #define LIMIT_LEFT_SAVES 16u    /* sealed, of a run and uid, that wait without a client */

@@ -133,6 +133,13 @@ enum precision {
 };
 
 /* The immutable row of a boundary. BEGIN announces one (seq, created_ns, digest still empty). */
+/* What was found out or decided about a boundary after its commit. */
+enum {
+    MARK_ABANDONED = 1, /* a rollback led behind it */
+    MARK_DAMAGED = 2,   /* its payload did not verify */
+    MARK_ALL = 3
+};
+
 struct boundary {
     uint64_t seq;
     uint64_t parent_seq; /* 0: none */
@@ -153,6 +160,8 @@ struct boundary {
     uint64_t bytes_shared;      /* referenced, not written */
     struct nonfinite nonfinite; /* of all components; this and the next: not in BEGIN */
     bool not_finite;            /* some entry spoils it (finite.h) */
+    unsigned marks;             /* MARK_*: of its listing, not of its row; this and the next, too */
+    uint32_t pin_count;
     struct digest root;
     const struct label *labels;
     const struct component_info *components;

@@ -245,6 +245,9 @@ int rules_begin(const struct boundary *b, struct err *err)
     if (b->not_finite || nonfinite_any(&b->nonfinite)) {
         return err_set(err, -CAIRN_EINVAL, "the entries say what is NaN or Inf, not BEGIN");
     }
+    if (b->marks != 0 || b->pin_count != 0) {
+        return err_set(err, -CAIRN_EINVAL, "marks and pins are the daemon's to tell");
+    }
     int rc = rules_kind(b, err);
     rc = rc < 0 ? rc : rules_supported(b, err);
     rc = rc < 0 ? rc : rules_exact(b, err);

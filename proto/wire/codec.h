@@ -43,7 +43,12 @@ enum wire_type {
     WIRE_SEAL = 45,         /* -> COMMITTED */
     WIRE_COMMITTED = 46,    /* <- */
     WIRE_ABORT = 47,        /* -> ends an upload or a load stream: DONE (LOADED for a load) */
+    WIRE_PIN = 48,          /* -> DESCRIBED */
+    WIRE_UNPIN = 49,        /* -> DESCRIBED */
+    WIRE_LABEL = 50,        /* -> DESCRIBED */
     WIRE_DELETE = 51,       /* -> DESCRIBED: the boundary that was removed */
+    WIRE_PIN_LIST = 52,     /* -> PINS */
+    WIRE_PINS = 53,         /* <- */
     WIRE_FIND = 56,         /* -> FOUND */
     WIRE_FOUND = 57,        /* <- */
     WIRE_DESCRIBE = 58,     /* -> DESCRIBED; pins the boundary to the connection if asked */
@@ -189,6 +194,25 @@ struct wire_kept {
     uint64_t removed, damaged;
     struct slice policy;
 };
+/* UNPIN, too: without why. */
+struct wire_pin {
+    struct slice run, selector, name, why;
+};
+struct wire_set_labels {
+    struct slice run, selector;
+    const struct label *labels;
+    uint32_t count;
+};
+struct wire_pin_info {
+    uint64_t seq, created_ns;
+    struct slice name, why;
+    uint32_t uid;
+};
+struct wire_pins {
+    const struct wire_pin_info *pins;
+    uint32_t count;
+    bool more;
+};
 /* ROLLBACK, too. */
 struct wire_delete {
     struct slice run, selector;
@@ -268,6 +292,11 @@ union wire_msg {
     struct wire_describe describe;
     struct wire_delete remove;
     struct wire_delete rollback;
+    struct wire_pin pin;
+    struct wire_pin unpin;
+    struct wire_set_labels set_labels;
+    struct wire_run pin_list;
+    struct wire_pins pins;
     struct wire_policy policy;
     struct wire_policy_info policy_info;
     struct wire_keep keep;

@@ -45,6 +45,8 @@ static const struct {
     { &cairn__boundary__descriptor, "components", COMPONENT_NR - 1 },
     { &cairn__seal__descriptor, "components", COMPONENT_NR - 1 },
     { &cairn__found__descriptor, "boundaries", LIMIT_FIND },
+    { &cairn__set_labels__descriptor, "labels", LIMIT_LABELS },
+    { &cairn__pins__descriptor, "pins", LIMIT_PINS },
     { &cairn__kept__descriptor, "boundaries", LIMIT_KEPT },
     { &cairn__found__descriptor, "damaged", LIMIT_FIND },
     { &cairn__status_info__descriptor, "attention", 16 },

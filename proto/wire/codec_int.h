@@ -59,6 +59,11 @@ void *codec_new(struct bump *b, const ProtobufCMessageDescriptor *desc);
 void *codec_list(struct bump *b, size_t count);
 
 /* Parts of a record. The `to` functions return NULL when memory is out. */
+int codec_labels_from(struct codec *c,
+                      Cairn__Label *const *pb,
+                      size_t count,
+                      const struct label **ret);
+Cairn__Label **codec_labels_to(struct bump *b, const struct label *from, uint32_t count);
 int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret);
 Cairn__Boundary *codec_boundary_to(struct bump *b, const struct boundary *from);
 int codec_infos_from(struct codec *c,
@@ -105,6 +110,11 @@ CODEC_PAIR(find);
 CODEC_PAIR(found);
 CODEC_PAIR(delete);
 CODEC_PAIR(rollback);
+CODEC_PAIR(pin);
+CODEC_PAIR(unpin);
+CODEC_PAIR(set_labels);
+CODEC_PAIR(pin_list);
+CODEC_PAIR(pins);
 CODEC_PAIR(policy);
 CODEC_PAIR(policy_info);
 CODEC_PAIR(keep);

@@ -76,8 +76,10 @@ codec_infos_to(struct bump *b, const struct component_info *from, uint32_t count
 /* ---- labels -------------------------------------------------------------------------------------
  */
 
-static int
-codec_labels_from(struct codec *c, Cairn__Label *const *pb, size_t count, const struct label **ret)
+int codec_labels_from(struct codec *c,
+                      Cairn__Label *const *pb,
+                      size_t count,
+                      const struct label **ret)
 {
     struct label *labels = codec_array(c, count, sizeof *labels);
     if (labels == NULL) {
@@ -96,7 +98,7 @@ codec_labels_from(struct codec *c, Cairn__Label *const *pb, size_t count, const 
     return 0;
 }
 
-static Cairn__Label **codec_labels_to(struct bump *b, const struct label *from, uint32_t count)
+Cairn__Label **codec_labels_to(struct bump *b, const struct label *from, uint32_t count)
 {
     Cairn__Label **list = codec_list(b, count);
     Cairn__Label *labels = bump_alloc(b, count * sizeof *labels);
@@ -144,11 +146,19 @@ int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct bound
         .bytes_new = pb->bytes_new,
         .bytes_shared = pb->bytes_shared,
         .not_finite = pb->has_not_finite && pb->not_finite,
+        .marks = pb->has_marks ? pb->marks : 0,
+        .pin_count = pb->has_pins ? pb->pins : 0,
     };
     int rc = codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
     rc = rc < 0 ? rc : codec_count(c, "inf", pb->has_inf, pb->inf, &ret->nonfinite.inf);
     if (rc == 0 && pb->has_not_finite && !pb->not_finite) {
         rc = codec_refuse(c, "not_finite", "false, which is said by leaving it out");
+    }
+    if (rc == 0 && pb->has_marks && (pb->marks == 0 || (pb->marks & ~(uint32_t)MARK_ALL) != 0)) {
+        rc = codec_refuse(c, "marks", "none, or one that is not known");
+    }
+    if (rc == 0 && pb->has_pins && pb->pins == 0) {
+        rc = codec_refuse(c, "pins", "0, which is said by leaving it out");
     }
     rc = rc < 0 ? rc : codec_boundary_lists_from(c, pb, ret);
     return rc < 0 ? err_wrap(c->err, rc, "boundary") : 0;
@@ -179,6 +189,10 @@ static void codec_boundary_numbers_to(const struct boundary *from, Cairn__Bounda
     pb->inf = from->nonfinite.inf;
     pb->has_not_finite = from->not_finite;
     pb->not_finite = from->not_finite;
+    pb->has_marks = from->marks != 0;
+    pb->marks = from->marks;
+    pb->has_pins = from->pin_count != 0;
+    pb->pins = from->pin_count;
     pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
 }
 

@@ -227,6 +227,30 @@ int row_save_decode(struct slice s, struct bump *bump, struct row_save *ret, str
     return codec_fixed(&c, "root", pb->root, ret->root.byte);
 }
 
+int row_pin_encode(const struct row_pin *r, struct wire_buf *b, struct err *err)
+{
+    CairnRows__PinRow pb;
+    cairn_rows__pin_row__init(&pb);
+    pb.uid = r->uid;
+    pb.created_ns = r->created_ns;
+    pb.why = codec_bin(r->why);
+    return codec_pack(&pb.base, cairn_rows__pin_row__get_packed_size(&pb), b, err);
+}
+
+int row_pin_decode(struct slice s, struct bump *bump, struct row_pin *ret, struct err *err)
+{
+    struct codec c = { bump, err };
+    ProtobufCMessage *base = NULL;
+    int rc = codec_unpack(&cairn_rows__pin_row__descriptor, s, &c, &base);
+    if (rc < 0) {
+        return rc;
+    }
+    const CairnRows__PinRow *pb = (const CairnRows__PinRow *)base;
+    ret->uid = pb->uid;
+    ret->created_ns = pb->created_ns;
+    return codec_text(&c, "why", pb->why, CODEC_TEXT_SHORT, &ret->why);
+}
+
 int row_run_encode(const struct row_run *r, struct wire_buf *b, struct err *err)
 {
     CairnRows__RunRow pb;

@@ -41,6 +41,12 @@ struct row_save {
     uint64_t seq;
     struct digest root;
 };
+/* `pin`, key seq, name. */
+struct row_pin {
+    uint32_t uid;
+    uint64_t created_ns;
+    struct slice why;
+};
 /* catalogue, key uid, run. */
 struct row_run {
     uint64_t boundary_count, latest_seq, latest_step, latest_ns, bytes;
@@ -66,6 +72,8 @@ int row_chunk_encode(const struct row_chunk *r, struct wire_buf *b, struct err *
 int row_chunk_decode(struct slice s, struct bump *bump, struct row_chunk *ret, struct err *err);
 int row_save_encode(const struct row_save *r, struct wire_buf *b, struct err *err);
 int row_save_decode(struct slice s, struct bump *bump, struct row_save *ret, struct err *err);
+int row_pin_encode(const struct row_pin *r, struct wire_buf *b, struct err *err);
+int row_pin_decode(struct slice s, struct bump *bump, struct row_pin *ret, struct err *err);
 int row_run_encode(const struct row_run *r, struct wire_buf *b, struct err *err);
 int row_run_decode(struct slice s, struct bump *bump, struct row_run *ret, struct err *err);
 

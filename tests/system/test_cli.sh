@@ -35,7 +35,7 @@ has out "cairn "
 expect 0 "$CAIRN" --help
 has out "Exit codes:"
 has out "no such run, boundary or entry"
-for command in status runs log show verify keep rollback rm exec bench; do
+for command in status runs log show verify keep rollback pin unpin pins label rm exec bench; do
     expect 0 "$CAIRN" --help
     has out "  $command"
     expect 0 "$CAIRN" "$command" --help
@@ -47,7 +47,7 @@ done
 
 # ---- no daemon
 export CAIRN_SOCKET=$work/none.sock
-for command in status runs 'log demo' 'show demo' 'verify demo' 'keep demo' 'rollback demo@1' 'rm --yes demo@1'; do
+for command in status runs 'log demo' 'show demo' 'verify demo' 'keep demo' 'rollback demo@1' 'rm --yes demo@1' 'pin demo@1 --name x' 'unpin demo@1 --name x' 'pins demo' 'label demo@1 a=b'; do
     # shellcheck disable=SC2086 # words
     expect 2 "$CAIRN" $command
     has err "cairn exec"

@@ -73,6 +73,50 @@ expect 0 "$SMALL_TRAINER" demo save 65
 expect 0 "$CAIRN" log demo@latest~1 --json
 json 6 boundaries 0 seq
 
+# ---- pins and labels
+expect 0 "$CAIRN" pin demo@seq:6 --name paper --why "figure 3"
+has out "demo@seq:6: seq 6, step 60 is pinned as 'paper'"
+expect 0 "$CAIRN" pin demo@seq:6 --name "b_2.x-" --json
+json 2 pins
+expect 0 "$CAIRN" pins demo
+has out "paper"
+has out "figure 3"
+expect 0 "$CAIRN" pins demo --json
+json 2 pins
+json b_2.x- pins 0 name
+json "figure 3" pins 1 why
+json 6 pins 1 seq
+json "$(id -u)" pins 1 uid
+expect 0 "$CAIRN" log demo
+has out ", pinned"
+expect 5 "$CAIRN" rm --yes demo@seq:6
+has err "pinned as 'b_2.x-': unpin it first"
+expect 0 "$CAIRN" pin demo@seq:7 --name x
+expect 0 "$CAIRN" keep demo --last 1 --dry-run
+has out "stays pinned"
+expect 0 "$CAIRN" unpin demo@seq:7 --name x
+expect 0 "$CAIRN" unpin demo@seq:6 --name paper
+expect 3 "$CAIRN" unpin demo@seq:6 --name paper
+has err "not pinned as 'paper'"
+expect 0 "$CAIRN" unpin demo@seq:6 --name b_2.x- --json
+json 0 pins
+expect 4 "$CAIRN" pin demo@seq:6
+expect 4 "$CAIRN" pin demo@seq:6 --name "a b"
+expect 3 "$CAIRN" pin demo@seq:99 --name x
+expect 0 "$CAIRN" label demo@seq:6 loss=0.001 "note=late evaluation" --json
+json 6 seq
+expect 0 "$CAIRN" log demo@best:loss:min --json
+json 6 boundaries 0 seq
+json 0.001 boundaries 0 labels loss
+json "late evaluation" boundaries 0 labels note
+expect 0 "$CAIRN" show demo@seq:6
+has out "late evaluation"
+expect 0 "$CAIRN" label demo@seq:6 loss=nan
+expect 4 "$CAIRN" label demo@seq:6
+expect 4 "$CAIRN" label demo@seq:6 novalue
+expect 4 "$CAIRN" label demo@seq:6 "bad name=1"
+expect 3 "$CAIRN" label demo@seq:99 a=1
+
 # ---- rm
 expect 4 "$CAIRN" rm demo@seq:7
 has err "--yes"

@@ -202,6 +202,49 @@ CASE(codec, small_ones)
     codec_done();
 }
 
+CASE(codec, pins_and_labels)
+{
+    static const struct label labels[] = { { { "loss", 4 }, { "0.5", 3 } },
+                                           { { "empty", 5 }, { "", 0 } } };
+    static const struct wire_pin_info pins[] = {
+        { 7, UINT64_MAX, { "a", 1 }, { "why", 3 }, 8 },
+        { 9, 0, { "b", 1 }, { "", 0 }, UINT32_MAX },
+    };
+    union wire_msg out;
+    union wire_msg in = {
+        .pin = { slice_str("7/r"), slice_str("latest"), slice_str("paper"), slice_str("figure 3") }
+    };
+    codec_there_and_back(WIRE_PIN, &in, &out);
+    codec_text_is(out.pin.run, "7/r");
+    codec_text_is(out.pin.selector, "latest");
+    codec_text_is(out.pin.name, "paper");
+    codec_text_is(out.pin.why, "figure 3");
+    codec_there_and_back(WIRE_UNPIN, &in, &out);
+    codec_text_is(out.unpin.name, "paper");
+    cr_assert_eq(out.unpin.why.bytes, 0);
+    in = (union wire_msg){ .set_labels = { slice_str("r"), slice_str("100"), labels, 2 } };
+    codec_there_and_back(WIRE_LABEL, &in, &out);
+    codec_text_is(out.set_labels.selector, "100");
+    cr_assert_eq(out.set_labels.count, 2);
+    codec_text_is(out.set_labels.labels[0].name, "loss");
+    codec_text_is(out.set_labels.labels[0].value, "0.5");
+    cr_assert_eq(out.set_labels.labels[1].value.bytes, 0);
+    in = (union wire_msg){ .pin_list = { slice_str("r") } };
+    codec_there_and_back(WIRE_PIN_LIST, &in, &out);
+    codec_text_is(out.pin_list.run, "r");
+    in = (union wire_msg){ .pins = { pins, 2, true } };
+    codec_there_and_back(WIRE_PINS, &in, &out);
+    cr_assert(out.pins.count == 2 && out.pins.more);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct wire_pin_info *pin = &out.pins.pins[i];
+        cr_assert(pin->seq == pins[i].seq && pin->uid == pins[i].uid);
+        cr_assert_eq(pin->created_ns, pins[i].created_ns);
+        cr_assert_eq(slice_cmp(pin->name, pins[i].name), 0);
+        cr_assert_eq(slice_cmp(pin->why, pins[i].why), 0);
+    }
+    codec_done();
+}
+
 CASE(codec, policies)
 {
     static const struct wire_kept_boundary rows[] = {

@@ -428,7 +428,6 @@ CASE(rows, dangling_rows_are_found)
     planted(DB_COMPONENT, key_component(1, 3, 1, 0), none, "of rank 3");
     planted(DB_DIGEST, key_digest(id, 9, 1, 0), none, "which has another digest");
     planted(DB_PRUNED, key_pruned(77, 0), none, "its save id does not say so");
-    planted(DB_LABEL, key_label(1, slice_str("loss")), slice_str("0.7"), "has another value");
 }
 
 static void planted_save(enum save_state state, uint64_t seq, const char *expected)
