@@ -31,7 +31,7 @@ static const char log_doc[] =
     "kind: plain, or dtypes, weighted, model-state joined by '+'.";
 
 #define LOG_DEFAULT 20
-#define LOG_PAGE 64 /* boundaries asked for at once */
+#define LOG_PAGE 512 /* boundaries asked for at once */
 #define LOG_COLUMNS 10
 
 struct log_args {

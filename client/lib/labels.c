@@ -29,7 +29,10 @@ int labels_take(struct cairn *c,
         count++;
     }
     struct label *labels = bump_alloc(bump, (count + 1) * sizeof *labels);
-    int rc = labels != NULL ? 0 : err_set(&c->err, -CAIRN_ENOMEM, "no memory for labels");
+    int rc = 0;
+    if (labels == NULL) {
+        return err_set(&c->err, -CAIRN_ENOMEM, "no memory for labels");
+    }
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         rc = labels_take_one(c, bump, texts[i], &labels[i]);
     }

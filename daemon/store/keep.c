@@ -85,31 +85,31 @@ keep_better(const struct keep_item *a, const struct keep_item *b, uint32_t rule,
     return a->seq > b->seq;
 }
 
-/* Count how many are better: few are asked for, and most have no such label. */
+/* The best one that is worse than `last` (NULL: the best of all). */
+static struct keep_item *
+keep_best_next(const struct keep_plan *p, uint32_t rule, const struct keep_item *last)
+{
+    bool max = p->policy->best[rule].want_max;
+    struct keep_item *found = NULL;
+    for (size_t i = 0; i < p->count; i++) {
+        struct keep_item *item = &p->items[i];
+        bool counts = keep_on_line(item) && !isnan(item->best[rule]) && item != last &&
+                      (last == NULL || keep_better(last, item, rule, max));
+        if (counts && (found == NULL || keep_better(item, found, rule, max))) {
+            found = item;
+        }
+    }
+    return found;
+}
+
+/* One after the other: few are asked for. */
 static void keep_best(struct keep_plan *p, uint32_t rule)
 {
-    const struct policy_best *best = &p->policy->best[rule];
-    struct keep_item *last = NULL; /* the worst of those that were taken */
-    for (uint64_t taken = 0; taken < best->count; taken++) {
-        struct keep_item *found = NULL;
-        for (size_t i = 0; i < p->count; i++) {
-            struct keep_item *item = &p->items[i];
-            if (!keep_on_line(item) || isnan(item->best[rule]) ||
-                (last != NULL && !keep_better(last, item, rule, best->want_max)) || item == last) {
-                continue;
-            }
-            if (found == NULL || keep_better(item, found, rule, best->want_max)) {
-                found = item;
-            }
-        }
-        if (found == NULL) {
-            return;
-        }
-        if (found->why > KEEP_BEST) {
-            found->rule = rule;
-        }
-        keep_because(found, KEEP_BEST);
-        last = found;
+    struct keep_item *item = keep_best_next(p, rule, NULL);
+    for (uint64_t left = p->policy->best[rule].count; item != NULL && left > 0; left--) {
+        item->rule = item->why > KEEP_BEST ? rule : item->rule;
+        keep_because(item, KEEP_BEST);
+        item = keep_best_next(p, rule, item);
     }
 }
 
@@ -144,6 +144,18 @@ static void keep_release(struct keep_plan *p, size_t index, struct keep_room *ro
     room->freed += freed < room->bytes - room->freed ? freed : room->bytes - room->freed;
 }
 
+/* The oldest first, of those that were abandoned or of the line, until it is enough. */
+static void keep_make_room_of(struct keep_plan *p, bool abandoned, struct keep_room *room)
+{
+    for (size_t i = 0; i < p->count && !keep_is_enough(p, room); i++) {
+        struct keep_item *item = &p->items[i];
+        if (item->why >= KEEP_LAST && !keep_goes(item) && item->abandoned == abandoned) {
+            item->why = KEEP_GOES_SPACE;
+            keep_release(p, i, room);
+        }
+    }
+}
+
 static void keep_make_room(struct keep_plan *p)
 {
     struct keep_room room = { .bytes = p->bytes };
@@ -152,15 +164,8 @@ static void keep_make_room(struct keep_plan *p)
             keep_release(p, i, &room);
         }
     }
-    for (unsigned line = 0; line < 2; line++) {
-        for (size_t i = 0; i < p->count && !keep_is_enough(p, &room); i++) {
-            struct keep_item *item = &p->items[i];
-            if (item->why >= KEEP_LAST && !keep_goes(item) && item->abandoned == (line == 0)) {
-                item->why = KEEP_GOES_SPACE;
-                keep_release(p, i, &room);
-            }
-        }
-    }
+    keep_make_room_of(p, true, &room);
+    keep_make_room_of(p, false, &room);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -68,6 +68,15 @@ static int sel_best_try(
     return rc;
 }
 
+static int
+sel_best_row(struct txn *t, struct sel_best *best, const struct row_cursor *c, struct err *err)
+{
+    struct key_parts parts;
+    return key_parse(DB_LABEL, c->key, &parts) && slice_cmp(parts.name, best->sel->label) == 0
+               ? sel_best_try(t, best, parts.seq, c->value, err)
+               : 0;
+}
+
 static int sel_best_index(struct txn *t, struct sel_best *best, struct err *err)
 {
     struct row_cursor c;
@@ -75,14 +84,10 @@ static int sel_best_index(struct txn *t, struct sel_best *best, struct err *err)
     if (rc < 0) {
         return rc;
     }
-    for (rc = row_seek(&c, NULL, err); rc == 0; rc = row_next(&c, err)) {
-        struct key_parts parts;
-        if (key_parse(DB_LABEL, c.key, &parts) && slice_cmp(parts.name, best->sel->label) == 0) {
-            rc = sel_best_try(t, best, parts.seq, c.value, err);
-            if (rc < 0) {
-                break;
-            }
-        }
+    rc = row_seek(&c, NULL, err);
+    while (rc == 0) {
+        rc = sel_best_row(t, best, &c, err);
+        rc = rc < 0 ? rc : row_next(&c, err);
     }
     row_cursor_close(&c);
     return rc == -CAIRN_ENOENT ? 0 : rc;

@@ -98,13 +98,13 @@ static int weigh_refs(struct weigh_walk *walk, struct err *err)
     if (rc < 0) {
         return rc;
     }
-    for (rc = row_seek(&c, NULL, err); row_stands(&c, rc); rc = row_next(&c, err)) {
-        if (key_parse(DB_REF, c.key, &ref)) {
-            rc = weigh_ref(walk, &ref, err);
-            if (rc < 0) {
-                break;
-            }
+    rc = row_seek(&c, NULL, err);
+    while (row_stands(&c, rc)) {
+        rc = key_parse(DB_REF, c.key, &ref) ? weigh_ref(walk, &ref, err) : 0;
+        if (rc < 0) {
+            break;
         }
+        rc = row_next(&c, err);
     }
     row_cursor_close(&c);
     return rc == -CAIRN_ENOENT ? 0 : rc;

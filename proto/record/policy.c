@@ -99,25 +99,32 @@ static const struct {
     { "max-bytes", policy_take_max_bytes, "a size, once: max-bytes=200GiB" },
 };
 
-static int policy_rule(struct slice rule, struct policy *ret, struct err *err)
+enum { POLICY_RULES = sizeof policy_rules / sizeof policy_rules[0] };
+
+static int policy_refuse(struct slice rule, const char *expected, struct err *err)
 {
-    struct slice value = rule;
-    struct slice name = policy_until(&value, '=');
-    const char *expected = "last=, every=, best=, newer= or max-bytes=, by spaces; or none";
-    for (size_t i = 0; i < sizeof policy_rules / sizeof policy_rules[0]; i++) {
-        if (slice_cmp(name, slice_str(policy_rules[i].name)) == 0) {
-            if (policy_rules[i].take(value, ret)) {
-                return 0;
-            }
-            expected = policy_rules[i].expected;
-        }
-    }
     return err_set(err,
                    -CAIRN_EINVAL,
                    "policy: \"%.*s\": expected %s",
                    (int)rule.bytes,
                    (const char *)rule.data,
                    expected);
+}
+
+static int policy_rule(struct slice rule, struct policy *ret, struct err *err)
+{
+    struct slice value = rule;
+    struct slice name = policy_until(&value, '=');
+    size_t i = 0;
+    while (i < POLICY_RULES && slice_cmp(name, slice_str(policy_rules[i].name)) != 0) {
+        i++;
+    }
+    if (i == POLICY_RULES) {
+        return policy_refuse(
+            rule, "last=, every=, best=, newer= or max-bytes=, by spaces; or none", err);
+    }
+    return policy_rules[i].take(value, ret) ? 0
+                                            : policy_refuse(rule, policy_rules[i].expected, err);
 }
 
 int policy_parse(struct slice text, struct policy *ret, struct err *err)
@@ -198,7 +205,8 @@ policy_add_rule(struct policy_out *o, const char *name, uint64_t value, const st
 
 const char *policy_print(const struct policy *p, char ret[POLICY_TEXT_BYTES])
 {
-    struct policy_out o = { .text = ret };
+    struct policy_out o = { .bytes = 0 };
+    o.text = ret;
     policy_add_rule(&o, "last", p->last, policy_counts);
     policy_add_rule(&o, "every", p->every, policy_counts);
     for (uint32_t i = 0; i < p->best_count; i++) {
@@ -216,7 +224,7 @@ const char *policy_print(const struct policy *p, char ret[POLICY_TEXT_BYTES])
     if (o.bytes == 0) {
         policy_add(&o, "none");
     }
-    return ret;
+    return o.text;
 }
 
 const char *keep_why_name(uint32_t why)
