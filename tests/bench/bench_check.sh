@@ -56,7 +56,7 @@ red "another ratio" -E '1s/("ratio": )/\19/'
 red "another verdict" -E '2s/("met": )(true|false)/\1\2_/; 2s/true_/false/; 2s/false_/true/'
 red "another goal" -E '3s/("goal": )[0-9.]+/\11000/; 3s/("met": )false/\1true/'
 red "a run less" -E '1s/("seconds": \[)[^,]*, /\1/'
-red "another floor" -E '5s/("floor_seconds": \[)/\19/'
+red "another floor" -E '/"row": "small"/s/("floor_seconds": \[)/\19/'
 red "other bytes" -E '6s/("bytes": )/\19/'
 red "a row less" 2d
 red "a row twice" 2p

@@ -25,7 +25,7 @@ static void prints(const char *text, const char *expected)
 CASE(policy, grammar)
 {
     struct policy p = reads("last=3 every=1000 best=loss:min:2 newer=7d max-bytes=200G");
-    cr_assert(p.last == 3 && p.every == 1000 && p.newer_s == 7 * 86400);
+    cr_assert(p.last == 3 && p.every == 1000 && p.newer_s == UINT64_C(7) * 86400);
     cr_assert_eq(p.max_bytes, UINT64_C(200) << 30);
     cr_assert(p.best_count == 1 && p.best[0].count == 2 && !p.best[0].want_max);
     cr_assert_eq(slice_cmp(p.best[0].label, slice_str("loss")), 0);

@@ -33,7 +33,7 @@ static void some_save(struct some *s, const char *loss, bool finite)
     const struct label label = { .name = slice_str("loss"), .value = slice_str(loss) };
     struct err err = { .code = 0 };
     unsigned seq = ++s->count;
-    struct rec *r = rec_small(100 * seq, seq);
+    struct rec *r = rec_small(UINT64_C(100) * seq, seq);
     r->b.labels = &label;
     r->b.label_count = 1;
     if (!finite) {

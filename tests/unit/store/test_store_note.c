@@ -16,7 +16,7 @@ static void some_start(struct some *s)
     struct err err = { .code = 0 };
     fix_open(&s->f);
     for (unsigned i = 1; i <= 3; i++) {
-        s->rec[i] = rec_small(100 * i, i);
+        s->rec[i] = rec_small(UINT64_C(100) * i, i);
         s->rec[i]->b.labels = &first;
         s->rec[i]->b.label_count = 1;
         cr_assert_eq(rec_save(s->rec[i], s->f.run, &err), 0, "%s", err.msg);
