@@ -22,13 +22,14 @@ static void upload_commit_done(struct job *job)
     resident_commit(u);
     log_info("committed",
              "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64 " kind=%s bytes=%" PRIu64
-             " entries=%" PRIu64 " path=%s%s%s%s ms=%" PRIu64,
+             " shared=%" PRIu64 " entries=%" PRIu64 " path=%s%s%s%s ms=%" PRIu64,
              u->name.uid,
              u->name.name,
              u->boundary.seq,
              u->boundary.step,
              kind_name(u->boundary.kind),
              u->boundary.payload_bytes,
+             u->boundary.bytes_shared,
              u->boundary.entry_count,
              u->arena != NULL ? "arena" : "inline",
              u->arena != NULL ? "" : " why=\"",

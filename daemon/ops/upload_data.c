@@ -3,8 +3,8 @@
  * A chunk is received into a buffer of the pool, or lies in the client's arena. It is written by
  * the run's writer, then digested by the helper behind it, and only then given back: what is stored
  * is what was hashed. In an arena its bytes may change between the two; that is damage, and
- * refused.
- */
+ * refused. A chunk that the run holds already, by its digest, is neither written nor looked at: what
+ * the client's digest names is what is there. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -20,9 +20,11 @@ struct chunk_job {
     struct upload *upload;
     struct buf *buf; /* NULL: it lies in the arena */
     const uint8_t *data;
-    uint32_t index, bytes;
+    uint32_t index;
+    struct chunk chunk; /* as announced; the manifest's may move while more are */
     struct digest digest;
     bool padded; /* with zeros, to whole pages */
+    bool shared; /* the run holds it already: what lies here is not looked at */
     int rc;
     struct err err;
 };
@@ -102,7 +104,7 @@ void op_entries(struct session *s, const struct frame_in *in)
 /* With zeros: a buffer is by us, an arena by its client. */
 static bool chunk_is_padded(const struct chunk_job *c)
 {
-    for (uint64_t i = c->bytes; i < chunk_padded_bytes(c->bytes); i++) {
+    for (uint64_t i = c->chunk.bytes; i < chunk_padded_bytes(c->chunk.bytes); i++) {
         if (c->data[i] != 0) {
             return false;
         }
@@ -114,21 +116,21 @@ static void chunk_digest_work(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
     if (!atomic_load(&c->upload->cancelled)) {
-        c->digest = digest_bytes(c->data, c->bytes);
+        c->digest = digest_bytes(c->data, c->chunk.bytes);
         c->padded = chunk_is_padded(c);
     }
 }
 
+/* Digested, or shared. */
 static void chunk_digest_done(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
     struct upload *u = c->upload;
     struct err err = { 0 };
-    const struct chunk *chunk = st_manifest_chunk(u->manifest, c->index);
-    bool equal = c->padded && digest_equal(&c->digest, &chunk->digest);
+    bool equal = c->shared || (c->padded && digest_equal(&c->digest, &c->chunk.digest));
     const char *why = c->buf == NULL ? "it was changed in the arena after its capture"
                                      : "it was damaged on its way";
-    uint32_t component = chunk->component;
+    uint32_t component = c->chunk.component;
     buf_give(c->buf);
     uint32_t index = c->index;
     free(c);
@@ -153,6 +155,20 @@ static void chunk_digest_done(struct job *job)
     run_kick(u->run);
 }
 
+static void chunk_write(struct chunk_job *c)
+{
+    struct upload *u = c->upload;
+    uint64_t bytes = chunk_padded_bytes(c->chunk.bytes);
+    if (c->buf != NULL) {
+        memset(c->buf->data + c->chunk.bytes, 0, bytes - c->chunk.bytes);
+    } else {
+        c->rc = arena_check(u->arena->arena, u->chunk_offsets[c->index], bytes, &c->err);
+    }
+    if (c->rc == 0) {
+        c->rc = st_save_write(u->save, c->index, &c->chunk, c->data, &c->err);
+    }
+}
+
 static void chunk_write_work(struct job *job)
 {
     struct chunk_job *c = (struct chunk_job *)job;
@@ -160,14 +176,9 @@ static void chunk_write_work(struct job *job)
     if (atomic_load(&u->cancelled)) {
         return;
     }
-    uint64_t bytes = chunk_padded_bytes(c->bytes);
-    if (c->buf != NULL) {
-        memset(c->buf->data + c->bytes, 0, bytes - c->bytes);
-    } else {
-        c->rc = arena_check(u->arena->arena, u->chunk_offsets[c->index], bytes, &c->err);
-    }
-    if (c->rc == 0) {
-        c->rc = st_save_write(u->save, c->index, c->data, c->bytes, &c->err);
+    c->rc = st_save_share(u->save, c->index, &c->chunk, &c->shared, &c->err);
+    if (c->rc == 0 && !c->shared) {
+        chunk_write(c);
     }
 }
 
@@ -186,8 +197,12 @@ static void chunk_write_done(struct job *job)
         upload_job_ended(u);
         return;
     }
-    c->job = (struct job){ .work = chunk_digest_work, .done = chunk_digest_done };
-    pool_submit(u->run->digester, &c->job);
+    if (c->shared) {
+        chunk_digest_done(&c->job);
+    } else {
+        c->job = (struct job){ .work = chunk_digest_work, .done = chunk_digest_done };
+        pool_submit(u->run->digester, &c->job);
+    }
     upload_pump(u);
 }
 
@@ -202,7 +217,7 @@ static bool chunk_submit(struct upload *u, struct buf *buf)
     c->upload = u;
     c->buf = buf;
     c->index = u->next_chunk++;
-    c->bytes = st_manifest_chunk(u->manifest, c->index)->bytes;
+    c->chunk = *st_manifest_chunk(u->manifest, c->index);
     c->data = buf != NULL ? buf->data : arena_at(u->arena->arena, u->chunk_offsets[c->index]);
     u->jobs++;
     u->writing++;

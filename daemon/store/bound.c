@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "internal/ckd.h"
-#include "store/segment.h"
 
 struct bound_walk {
     const struct bound *b;
@@ -21,8 +19,8 @@ static int bound_row(struct bound_walk *w, struct err *err)
 {
     const struct boundary *boundary = w->b->boundary;
     const struct row_boundary row = { .boundary = *boundary,
-                                      .segments = &w->b->segment,
-                                      .segment_count = boundary->chunk_count > 0 ? 1 : 0 };
+                                      .segments = w->b->segments,
+                                      .segment_count = w->b->segment_count };
     struct key key = key_boundary(boundary->seq);
     w->buf.bytes = 0;
     int rc = row_boundary_encode(&row, &w->buf, err);
@@ -38,7 +36,10 @@ static void bound_refs(const struct bound *b, enum component component, struct c
     for (uint32_t i = 0; i < c->chunk_count; i++) {
         if (c->chunks[i].component == component) {
             ret_refs[count++] = (struct chunk_ref){
-                .index = i, .segment = b->segment, .segment_index = i, .chunk = c->chunks[i]
+                .index = i,
+                .segment = b->chunks[i].segment,
+                .segment_index = b->chunks[i].index,
+                .chunk = c->chunks[i]
             };
         }
     }
@@ -99,31 +100,29 @@ static int bound_component(struct bound_walk *w, const struct component_info *in
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static int bound_chunk(struct bound_walk *w, uint32_t index, uint64_t offset, struct err *err)
+/* One that is new: what it is, and how it is found. */
+static int bound_chunk(struct bound_walk *w, const struct save_chunk *c, struct err *err)
 {
-    const struct chunk *chunk = &w->b->manifest->check.chunks[index];
-    uint64_t segment = w->b->segment;
-    const struct row_chunk row = { .offset = offset,
-                                   .bytes = chunk->bytes,
-                                   .digest = chunk->digest };
-    struct key key = key_chunk(segment, index);
-    struct key digest = key_digest(chunk->digest.byte, chunk->bytes, segment, index);
-    struct key ref = key_ref(segment, index, w->b->boundary->seq);
+    const struct row_chunk row = { .offset = c->offset, .bytes = c->bytes, .digest = c->digest };
+    struct key key = key_chunk(c->segment, c->index);
+    struct key digest = key_digest(c->digest.byte, c->bytes, c->segment, c->index);
     w->buf.bytes = 0;
     int rc = row_chunk_encode(&row, &w->buf, err);
     rc = rc < 0 ? rc : bound_give(w, DB_CHUNK, &key, err);
-    rc = rc < 0 ? rc : w->each(w->arg, DB_DIGEST, &digest, slice_of(NULL, 0), err);
-    return rc < 0 ? rc : w->each(w->arg, DB_REF, &ref, slice_of(NULL, 0), err);
+    return rc < 0 ? rc : w->each(w->arg, DB_DIGEST, &digest, slice_of(NULL, 0), err);
 }
 
 static int bound_chunks(struct bound_walk *w, struct err *err)
 {
-    const struct check *c = &w->b->manifest->check;
-    uint64_t offset = SEGMENT_FIRST_CHUNK;
+    uint32_t count = w->b->manifest->check.chunk_count;
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < c->chunk_count; i++) {
-        rc = bound_chunk(w, i, offset, err);
-        offset += round_up_u64(c->chunks[i].bytes, SEGMENT_PAGE_BYTES);
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        const struct save_chunk *c = &w->b->chunks[i];
+        struct key ref = key_ref(c->segment, c->index, w->b->boundary->seq);
+        rc = c->shared ? 0 : bound_chunk(w, c, err);
+        if (rc == 0 && !c->repeated) {
+            rc = w->each(w->arg, DB_REF, &ref, slice_of(NULL, 0), err);
+        }
     }
     return rc;
 }

@@ -5,11 +5,14 @@
 
 #include "store/key.h"
 #include "store/manifest.h"
+#include "store/save.h"
 
 struct bound {
     const struct boundary *boundary; /* complete, components included */
     const struct st_manifest *manifest;
-    uint64_t segment; /* of all its chunks; meaningless without chunks */
+    const struct save_chunk *chunks; /* where they lie: as many as the manifest has */
+    const uint64_t *segments;        /* that hold them, each once */
+    uint32_t segment_count;
 };
 
 /* Every row, each database in key order; `value` without its trailer, valid during the call. */

@@ -24,6 +24,8 @@ struct commit {
     struct boundary boundary; /* as it will be stored */
     struct row_run summary;
     uint64_t next_segment;
+    uint64_t segments[SHARE_SEGMENTS + 1];
+    uint32_t segment_count;
     bool known; /* the save id is there already, with the same root */
     bool torn;  /* the index could not be written */
 };
@@ -46,13 +48,9 @@ static int commit_check(const struct st_save *s,
                        m->check.chunk_count);
     }
     for (uint32_t i = 0; i < s->chunk_count; i++) {
-        if (s->lengths[i] != m->check.chunks[i].bytes) {
-            return err_set(err,
-                           -CAIRN_EINVAL,
-                           "chunk %u: %u bytes written, %u in the manifest",
-                           i,
-                           s->lengths[i],
-                           m->check.chunks[i].bytes);
+        const struct chunk *c = &m->check.chunks[i];
+        if (s->chunks[i].bytes != c->bytes || !digest_equal(&s->chunks[i].digest, &c->digest)) {
+            return err_set(err, -CAIRN_EINVAL, "chunk %u: another one is in the manifest", i);
         }
     }
     return 0;
@@ -87,6 +85,7 @@ static int commit_find_txn(struct txn *t, void *arg, struct err *err)
         c->boundary.parent_seq = row.boundary.parent_seq;
         c->boundary.created_ns = row.boundary.created_ns;
         c->boundary.bytes_new = row.boundary.bytes_new;
+        c->boundary.bytes_shared = row.boundary.bytes_shared;
         c->known = true;
     }
     bump_fini(&b);
@@ -105,8 +104,8 @@ static void commit_fill(struct commit *c, const struct boundary *b)
     to->payload_bytes = m->check.announced.payload_bytes;
     to->stored_bytes = m->check.stored_bytes;
     to->chunk_count = m->check.chunk_count;
-    to->bytes_new = m->check.stored_bytes;
-    to->bytes_shared = 0;
+    to->bytes_new = c->save->bytes_new;
+    to->bytes_shared = c->save->bytes_shared;
     to->nonfinite = m->check.nonfinite;
     to->not_finite = m->check.not_finite;
     to->root = m->root;
@@ -127,11 +126,25 @@ static void commit_fill(struct commit *c, const struct boundary *b)
 
 /* ---- segment --------------------------------------------------------------------------------- */
 
+/* Its own file first, if it has one. */
+static void commit_segments(struct commit *c)
+{
+    const struct st_save *s = c->save;
+    if (s->own_count > 0) {
+        c->segments[c->segment_count++] = s->segment.id;
+    }
+    for (uint32_t i = 0; i < s->share.segment_count; i++) {
+        c->segments[c->segment_count++] = s->share.segments[i];
+    }
+}
+
 static struct bound commit_bound(const struct commit *c)
 {
     return (struct bound){ .boundary = &c->boundary,
                            .manifest = c->manifest,
-                           .segment = c->save->has_segment ? c->save->segment.id : 0 };
+                           .chunks = c->save->chunks,
+                           .segments = c->segments,
+                           .segment_count = c->segment_count };
 }
 
 static int commit_footer_row(
@@ -143,7 +156,7 @@ static int commit_footer_row(
 static int commit_segment(struct commit *c, struct err *err)
 {
     struct bound bound = commit_bound(c);
-    if (!c->save->has_segment) {
+    if (c->save->own_count == 0) {
         return 0;
     }
     int rc = bound_rows(&bound, commit_footer_row, &c->save->segment, err);
@@ -156,6 +169,30 @@ static int
 commit_put(void *arg, enum st_db db, const struct key *key, struct slice value, struct err *err)
 {
     return row_put(arg, db, key, value, err);
+}
+
+/* What was read back for this save is good for the next ones. */
+static int commit_prove(struct txn *t, const struct save_chunk *c, struct err *err)
+{
+    struct row_chunk row;
+    struct wire_buf buf = { .data = NULL };
+    struct key key = key_chunk(c->segment, c->index);
+    int rc = row_get_chunk(t, c->segment, c->index, &row, err);
+    row.proved = true;
+    rc = rc < 0 ? row_damage(rc, "chunk that is referred to", err)
+                : row_chunk_encode(&row, &buf, err);
+    rc = rc < 0 ? rc : row_put(t, DB_CHUNK, &key, slice_of(buf.data, buf.bytes), err);
+    wire_buf_free(&buf);
+    return rc;
+}
+
+static int commit_proved(struct txn *t, const struct st_save *s, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->chunk_count; i++) {
+        rc = s->chunks[i].proves ? commit_prove(t, &s->chunks[i], err) : 0;
+    }
+    return rc;
 }
 
 static int commit_txn(struct txn *t, void *arg, struct err *err)
@@ -173,6 +210,7 @@ static int commit_txn(struct txn *t, void *arg, struct err *err)
                        c->boundary.seq);
     }
     rc = rc < 0 ? row_damage(rc, "meta", err) : bound_rows(&bound, commit_put, t, err);
+    rc = rc < 0 ? rc : commit_proved(t, c->save, err);
     return rc < 0 ? rc
                   : meta_put_progress(t, c->boundary.seq + 1, c->next_segment, &c->summary, err);
 }
@@ -192,6 +230,7 @@ static void commit_tell(const struct commit *c, struct boundary *b)
     b->parent_seq = c->boundary.parent_seq;
     b->created_ns = c->boundary.created_ns;
     b->bytes_new = c->boundary.bytes_new;
+    b->bytes_shared = c->boundary.bytes_shared;
     b->nonfinite = c->boundary.nonfinite;
     b->not_finite = c->boundary.not_finite;
 }
@@ -223,6 +262,7 @@ static int commit_run(struct commit *c, const struct boundary *b, struct err *er
         return rc;
     }
     commit_fill(c, b);
+    commit_segments(c);
     rc = env_read(&c->run->index, commit_find_txn, c, err);
     if (rc < 0 || c->known) {
         return rc;

@@ -26,7 +26,6 @@ static int bound_keep(struct fsck *f, const struct boundary *b, struct err *err)
         }
     }
     f->summary.boundary_count++;
-    f->summary.bytes += b->bytes_new;
     return 0;
 }
 
@@ -105,28 +104,52 @@ static int bound_labels(struct fsck *f, struct txn *t, const struct boundary *b)
     return rc;
 }
 
+static int bound_ref_cmp(const void *a, const void *b)
+{
+    const struct chunk_ref *x = a;
+    const struct chunk_ref *y = b;
+    if (x->segment != y->segment) {
+        return x->segment < y->segment ? -1 : 1;
+    }
+    return (x->segment_index > y->segment_index) - (x->segment_index < y->segment_index);
+}
+
+/* Several chunks of a boundary may be one in the store: it has one row of ref then. */
 static int bound_chunks(struct fsck *f,
                         struct txn *t,
                         const struct boundary *b,
-                        const struct row_component *row)
+                        const struct row_component *row,
+                        struct err *err)
 {
     int rc = 0;
+    struct chunk_ref *refs = calloc(row->chunk_count + (size_t)1, sizeof *refs);
+    if (refs == NULL) {
+        return err_set(err, -CAIRN_ENOMEM, "check %u chunks", row->chunk_count);
+    }
+    if (row->chunk_count > 0) {
+        memcpy(refs, row->chunks, row->chunk_count * sizeof *refs);
+        qsort(refs, row->chunk_count, sizeof *refs, bound_ref_cmp);
+    }
     for (uint32_t i = 0; rc == 0 && i < row->chunk_count; i++) {
-        const struct chunk_ref *r = &row->chunks[i];
-        struct key chunk = key_chunk(r->segment, r->segment_index);
-        struct key ref = key_ref(r->segment, r->segment_index, b->seq);
+        struct key chunk = key_chunk(refs[i].segment, refs[i].segment_index);
+        struct key ref = key_ref(refs[i].segment, refs[i].segment_index, b->seq);
         bool there = false;
+        if (i > 0 && bound_ref_cmp(&refs[i - 1], &refs[i]) == 0) {
+            continue;
+        }
         rc = fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there);
         rc = rc < 0 ? rc : fsck_need(f, t, DB_REF, &ref, NULL, &there);
         f->ref_count += there ? 1 : 0;
     }
+    free(refs);
     return rc;
 }
 
 static int bound_component(struct fsck *f,
                            struct txn *t,
                            const struct boundary *b,
-                           const struct component_info *info)
+                           const struct component_info *info,
+                           struct err *err)
 {
     int rc = 0;
     for (uint32_t page = 0; rc == 0 && page <= info->page_count; page++) {
@@ -139,7 +162,7 @@ static int bound_component(struct fsck *f,
     struct err why = { .code = 0 };
     int got = row_get_component(t, b, info->component, &bump, &row, &why);
     if (rc == 0 && got == 0) {
-        rc = bound_chunks(f, t, b, &row);
+        rc = bound_chunks(f, t, b, &row, err);
     }
     bump_fini(&bump);
     return rc;
@@ -167,7 +190,7 @@ static int bound_row(
     rc = rc < 0 ? rc : bound_saveid(f, t, b);
     rc = rc < 0 ? rc : bound_labels(f, t, b);
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
-        rc = bound_component(f, t, b, &b->components[i]);
+        rc = bound_component(f, t, b, &b->components[i], err);
     }
 out:
     bump_fini(&bump);

@@ -1,6 +1,7 @@
 /* From each other row back to the boundary or the chunk that it is about. */
 #include <inttypes.h>
 
+#include "internal/ckd.h"
 #include "record/digest.h"
 #include "store/fsck.h"
 
@@ -94,6 +95,7 @@ static int rows_chunk(
                         key->segment,
                         why.msg);
     }
+    f->summary.bytes += round_up_u64(row.bytes, SEGMENT_PAGE_BYTES);
     rc = rows_chunk_place(f, key, &row);
     if (rc == 0 && fsck_segment(f, key->segment) == NULL) {
         rc = fsck_say(
@@ -214,6 +216,22 @@ static int rows_named(
     return fsck_find(f, key->seq) != NULL ? 0 : rows_dangling(f, "label, pin or mark", key->seq);
 }
 
+/* Nothing is left of it. */
+static int rows_hole(
+    struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
+{
+    struct slice chunk;
+    struct key at = key_chunk(key->segment, key->index);
+    (void)value;
+    (void)err;
+    return row_get(t, DB_CHUNK, &at, &chunk, NULL) == -CAIRN_ENOENT
+               ? 0
+               : fsck_say(f,
+                          "chunk %u of segment %016" PRIx64 " is there, and said to be removed",
+                          key->index,
+                          key->segment);
+}
+
 /* Its rows were read when the run was opened; here only their trailers are looked at. */
 static int rows_meta(
     struct fsck *f, struct txn *t, const struct key_parts *key, struct slice value, struct err *err)
@@ -242,7 +260,7 @@ int fsck_rows(struct fsck *f, struct err *err)
         { DB_REF, rows_ref },       { DB_STEP, rows_step },
         { DB_SAVEID, rows_saveid }, { DB_PRUNED, rows_pruned },
         { DB_LABEL, rows_named },   { DB_PIN, rows_named },
-        { DB_MARK, rows_named },
+        { DB_MARK, rows_named },    { DB_HOLE, rows_hole },
     };
     uint64_t refs = 0;
     int rc = 0;

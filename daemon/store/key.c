@@ -151,7 +151,7 @@ static const struct {
     [DB_STEP] = { "step", 16, true },           [DB_SAVEID] = { "saveid", 20, true },
     [DB_LABEL] = { "label", 8, false },         [DB_PIN] = { "pin", 8, false },
     [DB_MARK] = { "mark", 8, false },           [DB_PRUNED] = { "pruned", 12, true },
-    [DB_CATALOGUE] = { "run", 5, false },
+    [DB_HOLE] = { "hole", 12, true },           [DB_CATALOGUE] = { "run", 5, false },
 };
 
 const char *key_db_name(enum st_db db)
@@ -199,6 +199,7 @@ bool key_parse(enum st_db db, struct slice key, struct key_parts *ret)
         ret->page = get_be32(at + 13);
         break;
     case DB_CHUNK:
+    case DB_HOLE:
     case DB_REF:
         ret->segment = get_be64(at);
         ret->index = get_be32(at + 8);
@@ -277,9 +278,9 @@ static int key_text_numbers(enum st_db db, const struct key_parts *p, char *ret_
                         component,
                         p->page);
     }
-    if (db == DB_CHUNK || db == DB_REF) {
+    if (db == DB_CHUNK || db == DB_HOLE || db == DB_REF) {
         int n = snprintf(ret_text, bytes, "segment %016" PRIx64 " index %u", p->segment, p->index);
-        return db == DB_CHUNK || n < 0
+        return db != DB_REF || n < 0
                    ? n
                    : snprintf(ret_text + n, bytes - (size_t)n, " seq %" PRIu64, p->seq);
     }

@@ -22,7 +22,8 @@ enum st_db {
     DB_PIN = 10,
     DB_MARK = 11,
     DB_PRUNED = 12,    /* save ids that are PRUNED, in the order of what they named */
-    DB_CATALOGUE = 13, /* the only one of the catalogue: a row per run */
+    DB_HOLE = 13,      /* places to give back */
+    DB_CATALOGUE = 14, /* the only one of the catalogue: a row per run */
     DB_NR
 };
 #define DB_INDEX_NR DB_CATALOGUE /* one more than the last of an index */

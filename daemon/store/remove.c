@@ -2,9 +2,10 @@
  *
  *   one LMDB transaction      from here on they are removed, their save ids say so
  *   unlink                    segments that no row names any more; or keep one as a spare
+ *   punch                     chunks that nothing refers to out of segments that stay
  *
- * A crash before the commit leaves all of it, one after the commit leaves segments that the next
- * opening sweeps. A commit that failed leaves the segments too, as nobody knows what the disk
+ * A crash before the commit leaves all of it, one after the commit leaves segments and places that
+ * the next opening gives back. A commit that failed leaves the segments too, as nobody knows what the disk
  * holds, and the run is read-only. */
 #include "store/remove.h"
 
@@ -94,12 +95,6 @@ static void remove_summary(struct remove *r)
     (void)pthread_mutex_unlock(&run->lock);
 }
 
-static void remove_uncount(struct remove *r, uint64_t bytes)
-{
-    r->summary.boundary_count -= r->summary.boundary_count > 0 ? 1 : 0;
-    r->summary.bytes -= bytes < r->summary.bytes ? bytes : r->summary.bytes;
-}
-
 /* ---- the transaction ------------------------------------------------------------------------- */
 
 static int remove_one(struct txn *t, struct remove *r, uint64_t seq, struct err *err)
@@ -109,12 +104,11 @@ static int remove_one(struct txn *t, struct remove *r, uint64_t seq, struct err 
     int rc = row_get_boundary(t, seq, &r->bump, &r->row, err);
     rc = rc == -CAIRN_ENOENT ? walk_missing(t, seq, err) : rc;
     rc = rc < 0 ? rc : remove_check(t, r, seq, err);
-    rc = rc < 0 ? rc : remove_chunks(t, r, err);
+    rc = rc < 0 ? rc : remove_refs(t, r, err);
     rc = rc < 0 ? rc : remove_rows(t, b, err);
-    rc = rc < 0 ? rc : remove_segments(t, r, err);
     rc = rc < 0 ? rc : remove_save_id(t, b, err);
     if (rc == 0) {
-        remove_uncount(r, b->bytes_new);
+        r->summary.boundary_count -= r->summary.boundary_count > 0 ? 1 : 0;
     }
     return rc;
 }
@@ -123,13 +117,14 @@ static int remove_one(struct txn *t, struct remove *r, uint64_t seq, struct err 
 static int remove_txn(struct txn *t, void *arg, struct err *err)
 {
     struct remove *r = arg;
-    int rc = 0;
-    r->hole_count = 0;
-    r->gone_count = 0;
+    r->chunk_count = 0;
+    r->segment_count = 0;
     remove_summary(r);
+    int rc = hole_forget(t, err);
     for (uint32_t i = 0; rc == 0 && i < r->count; i++) {
         rc = remove_one(t, r, r->seqs[i], err);
     }
+    rc = rc < 0 ? rc : remove_chunks(t, r, err);
     return rc < 0 ? rc : meta_put_progress(t, r->next_seq, r->next_segment, &r->summary, err);
 }
 
@@ -142,18 +137,31 @@ static void remove_done(const struct remove *r)
     run->summary = r->summary;
     (void)pthread_mutex_unlock(&run->lock);
     fault_point("removed");
-    for (size_t i = 0; i < r->gone_count; i++) {
-        spare_give(run, r->gone[i]);
+    for (size_t i = 0; i < r->segment_count; i++) {
+        if (!r->segments[i].used) {
+            spare_give(run, r->segments[i].id);
+        }
+    }
+    for (size_t i = 0; i < r->chunk_count; i++) {
+        const struct remove_chunk *c = &r->chunks[i];
+        if (c->hole) {
+            hole_punch(run, c->segment, c->offset, c->bytes);
+        }
     }
     fault_point("swept");
     catalogue_put(run->st, &run->claim, &r->summary);
 }
 
-int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err)
+int remove_boundaries(struct st_run *run,
+                      const uint64_t *seqs,
+                      uint32_t count,
+                      bool *ret_elsewhere,
+                      struct err *err)
 {
     struct remove r = { .run = run, .seqs = seqs, .count = count };
     const struct txn_job job = { .fn = remove_txn, .arg = &r, .failpoint = "remove" };
     int rc = held_remove_begin(run, seqs, count, err);
+    *ret_elsewhere = false;
     if (rc < 0) {
         return run_wrap(run, rc, err);
     }
@@ -162,8 +170,15 @@ int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct e
         remove_done(&r);
     }
     held_remove_end(run);
+    *ret_elsewhere = r.refs_damaged;
     bump_fini(&r.bump);
-    free(r.holes);
-    free(r.gone);
+    free(r.chunks);
+    free(r.segments);
     return rc;
+}
+
+int st_remove(struct st_run *run, const uint64_t *seqs, uint32_t count, struct err *err)
+{
+    bool elsewhere = false;
+    return remove_boundaries(run, seqs, count, &elsewhere, err);
 }

@@ -1,34 +1,15 @@
-/* What of the payload goes with a boundary: chunks that no other one refers to, segments without a
- * chunk. Noted in the transaction, given up after it. */
+/* What of the payload goes with boundaries: chunks that no other one refers to, segments without a
+ * chunk. Noted in the transaction, given up after it.
+ *
+ * That nothing refers to a chunk is known from all rows of ref in their order, not from one that is
+ * not found: a key that has rotted hides its row from a search, and what it says would be lost. A
+ * row of ref that does not match its digest ends the removal; nothing is freed then. */
 #include <stdlib.h>
 
 #include "internal/ckd.h"
 #include "store/remove.h"
-#include "store/segment.h"
 
-/* Does a row of chunk or ref begin with this segment (and this index, unless `any`)? */
-static int remove_names(struct txn *t,
-                        enum st_db db,
-                        const struct key_parts *chunk,
-                        bool any,
-                        bool *ret,
-                        struct err *err)
-{
-    struct row_cursor c;
-    struct key_parts at;
-    struct key from = db == DB_REF ? key_ref(chunk->segment, chunk->index, 0)
-                                   : key_chunk(chunk->segment, chunk->index);
-    int rc = row_cursor_open(&c, t, db, err);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = row_seek(&c, &from, err);
-    bool stands = row_stands(&c, rc);
-    *ret = stands && key_parse(db, c.key, &at) && at.segment == chunk->segment &&
-           (any || at.index == chunk->index);
-    row_cursor_close(&c);
-    return stands || rc == -CAIRN_ENOENT ? 0 : rc;
-}
+/* ---- what they refer to ---------------------------------------------------------------------- */
 
 /* Room for one more of a list. */
 static int remove_grow(void **list, size_t count, size_t *cap, size_t bytes, struct err *err)
@@ -46,44 +27,18 @@ static int remove_grow(void **list, size_t count, size_t *cap, size_t bytes, str
     return 0;
 }
 
-/* Where it lies, unless its row does not say so any more: then the place stays as it is until the
- * segment goes. */
-static int
-remove_hole(struct txn *t, struct remove *r, const struct chunk_ref *ref, struct err *err)
+static int remove_add(struct remove *r, const struct chunk_ref *ref, struct err *err)
 {
-    struct row_chunk row;
-    int rc = row_get_chunk(t, ref->segment, ref->segment_index, &row, NULL);
-    if (rc < 0 || row.bytes != ref->chunk.bytes) {
-        return 0;
-    }
-    void *list = r->holes;
-    rc = remove_grow(&list, r->hole_count, &r->hole_cap, sizeof *r->holes, err);
-    r->holes = list;
+    void *list = r->chunks;
+    int rc = remove_grow(&list, r->chunk_count, &r->chunk_cap, sizeof *r->chunks, err);
+    r->chunks = list;
     if (rc == 0) {
-        r->holes[r->hole_count++] = (struct remove_hole){ .segment = ref->segment,
-                                                          .offset = row.offset,
-                                                          .bytes = row.bytes };
+        r->chunks[r->chunk_count++] = (struct remove_chunk){ .segment = ref->segment,
+                                                             .index = ref->segment_index,
+                                                             .bytes = ref->chunk.bytes,
+                                                             .digest = ref->chunk.digest };
     }
     return rc;
-}
-
-static int
-remove_chunk(struct txn *t, struct remove *r, const struct chunk_ref *ref, struct err *err)
-{
-    bool used = false;
-    const struct chunk *c = &ref->chunk;
-    const struct key_parts at = { .segment = ref->segment, .index = ref->segment_index };
-    struct key chunk = key_chunk(ref->segment, ref->segment_index);
-    struct key digest = key_digest(c->digest.byte, c->bytes, ref->segment, ref->segment_index);
-    struct key own = key_ref(ref->segment, ref->segment_index, r->row.boundary.seq);
-    int rc = row_del(t, DB_REF, &own, err);
-    rc = rc < 0 ? rc : remove_names(t, DB_REF, &at, false, &used, err);
-    if (rc < 0 || used) {
-        return rc;
-    }
-    rc = remove_hole(t, r, ref, err);
-    rc = rc < 0 ? rc : row_del(t, DB_CHUNK, &chunk, err);
-    return rc < 0 ? rc : row_del(t, DB_DIGEST, &digest, err);
 }
 
 static int remove_component(struct txn *t,
@@ -97,48 +52,152 @@ static int remove_component(struct txn *t,
     int rc = row_get_component(t, &r->row.boundary, info->component, &b, &row, err);
     rc = row_damage(rc, component_name(info->component), err);
     for (uint32_t i = 0; rc == 0 && i < row.chunk_count; i++) {
+        const struct chunk_ref *ref = &row.chunks[i];
+        struct key own = key_ref(ref->segment, ref->segment_index, r->row.boundary.seq);
         rc = (*count)++ < r->row.boundary.chunk_count
-                 ? remove_chunk(t, r, &row.chunks[i], err)
+                 ? remove_add(r, ref, err)
                  : err_set(err, -CAIRN_ECORRUPT, "its components have more chunks than it has");
+        rc = rc < 0 ? rc : row_del(t, DB_REF, &own, err);
     }
     bump_fini(&b);
     return rc;
 }
 
-int remove_chunks(struct txn *t, struct remove *r, struct err *err)
+static int remove_add_segment(struct remove *r, uint64_t segment, struct err *err)
+{
+    void *list = r->segments;
+    int rc = remove_grow(&list, r->segment_count, &r->segment_cap, sizeof *r->segments, err);
+    r->segments = list;
+    if (rc == 0) {
+        r->segments[r->segment_count++] = (struct remove_segment){ .id = segment };
+    }
+    return rc;
+}
+
+int remove_refs(struct txn *t, struct remove *r, struct err *err)
 {
     const struct boundary *b = &r->row.boundary;
     uint32_t count = 0;
     int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < r->row.segment_count; i++) {
+        rc = remove_add_segment(r, r->row.segments[i], err);
+    }
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
         rc = remove_component(t, r, &b->components[i], &count, err);
     }
     return rc;
 }
 
-static int remove_gone(struct remove *r, uint64_t segment, struct err *err)
+/* ---- who else refers to it ------------------------------------------------------------------- */
+
+static int remove_segment_cmp(const void *a, const void *b)
 {
-    void *list = r->gone;
-    int rc = remove_grow(&list, r->gone_count, &r->gone_cap, sizeof *r->gone, err);
-    r->gone = list;
-    if (rc == 0) {
-        r->gone[r->gone_count++] = segment;
-    }
-    return rc;
+    const struct remove_segment *x = a;
+    const struct remove_segment *y = b;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
-/* A ref counts as well as a chunk: the row of its chunk may be lost. */
-int remove_segments(struct txn *t, struct remove *r, struct err *err)
+static int remove_chunk_cmp(const void *a, const void *b)
 {
+    const struct remove_chunk *x = a;
+    const struct remove_chunk *y = b;
+    if (x->segment != y->segment) {
+        return x->segment < y->segment ? -1 : 1;
+    }
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Sorts a list and leaves each item once; returns how many. */
+static size_t
+remove_sort(void *list, size_t count, size_t bytes, int (*cmp)(const void *, const void *))
+{
+    uint8_t *at = list;
+    size_t kept = 0;
+    if (count > 0) {
+        qsort(list, count, bytes, cmp);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || cmp(at + (kept - 1) * bytes, at + i * bytes) != 0) {
+            memmove(at + kept++ * bytes, at + i * bytes, bytes);
+        }
+    }
+    return kept;
+}
+
+static void remove_still_used(struct remove *r, const struct key_parts *ref)
+{
+    const struct remove_segment in = { .id = ref->segment };
+    const struct remove_chunk at = { .segment = ref->segment, .index = ref->index };
+    struct remove_segment *segment =
+        bsearch(&in, r->segments, r->segment_count, sizeof in, remove_segment_cmp);
+    struct remove_chunk *chunk =
+        segment == NULL ? NULL
+                        : bsearch(&at, r->chunks, r->chunk_count, sizeof at, remove_chunk_cmp);
+    if (segment != NULL) {
+        segment->used = true;
+    }
+    if (chunk != NULL) {
+        chunk->used = true;
+    }
+}
+
+static int remove_look(struct txn *t, struct remove *r, struct err *err)
+{
+    struct row_cursor c;
+    struct key_parts ref;
+    int rc = row_cursor_open(&c, t, DB_REF, err);
+    if (rc < 0) {
+        return rc;
+    }
+    for (rc = row_seek(&c, NULL, err); rc == 0; rc = row_next(&c, err)) {
+        if (key_parse(DB_REF, c.key, &ref)) {
+            remove_still_used(r, &ref);
+        }
+    }
+    row_cursor_close(&c);
+    r->refs_damaged = rc == -CAIRN_ECORRUPT;
+    return r->refs_damaged
+               ? err_wrap(err, rc, "nothing is removed, as who refers to which chunk is uncertain")
+               : (rc == -CAIRN_ENOENT ? 0 : rc);
+}
+
+/* ---- what goes ------------------------------------------------------------------------------- */
+
+/* In a segment that stays its row moves from `chunk` to `hole`. One that does not say any more
+ * where it lies leaves its place as it is until the segment goes. */
+static int
+remove_chunk(struct txn *t, const struct remove *r, struct remove_chunk *c, struct err *err)
+{
+    struct row_chunk row;
+    const struct remove_segment in = { .id = c->segment };
+    const struct remove_segment *segment =
+        bsearch(&in, r->segments, r->segment_count, sizeof in, remove_segment_cmp);
+    struct key key = key_chunk(c->segment, c->index);
+    struct key digest = key_digest(c->digest.byte, c->bytes, c->segment, c->index);
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < r->row.segment_count; i++) {
-        const struct key_parts first = { .segment = r->row.segments[i] };
-        bool chunk = false;
-        bool ref = false;
-        rc = remove_names(t, DB_CHUNK, &first, true, &chunk, err);
-        rc = rc < 0 ? rc : remove_names(t, DB_REF, &first, true, &ref, err);
-        if (rc == 0 && !chunk && !ref) {
-            rc = remove_gone(r, first.segment, err);
+    if (segment != NULL && segment->used &&
+        row_get_chunk(t, c->segment, c->index, &row, NULL) == 0 && row.bytes == c->bytes) {
+        c->offset = row.offset;
+        c->hole = true;
+        rc = hole_put(t, &key, &row, err);
+    }
+    rc = rc < 0 ? rc : row_del(t, DB_CHUNK, &key, err);
+    return rc < 0 ? rc : row_del(t, DB_DIGEST, &digest, err);
+}
+
+int remove_chunks(struct txn *t, struct remove *r, struct err *err)
+{
+    r->chunk_count =
+        remove_sort(r->chunks, r->chunk_count, sizeof *r->chunks, remove_chunk_cmp);
+    r->segment_count =
+        remove_sort(r->segments, r->segment_count, sizeof *r->segments, remove_segment_cmp);
+    int rc = r->segment_count > 0 ? remove_look(t, r, err) : 0;
+    for (size_t i = 0; rc == 0 && i < r->chunk_count; i++) {
+        struct remove_chunk *c = &r->chunks[i];
+        if (!c->used) {
+            uint64_t bytes = round_up_u64(c->bytes, SEGMENT_PAGE_BYTES);
+            r->summary.bytes -= bytes < r->summary.bytes ? bytes : r->summary.bytes;
+            rc = remove_chunk(t, r, c, err);
         }
     }
     return rc;

@@ -7,6 +7,7 @@
 #include "internal/fault.h"
 #include "store/held.h"
 #include "store/mark.h"
+#include "store/remove.h"
 #include "store/select.h"
 #include "store/walk.h"
 #include "store/weigh.h"
@@ -227,8 +228,9 @@ static int retain_look(struct retain *r, const struct st_keep *args, struct err 
 static int retain_one(struct retain *r, uint64_t seq, struct st_keep_done *ret, struct err *err)
 {
     struct err why = { .code = 0 };
-    int rc = st_remove(r->run, &seq, 1, &why);
-    if (rc == -CAIRN_ECORRUPT) {
+    bool elsewhere = false;
+    int rc = remove_boundaries(r->run, &seq, 1, &elsewhere, &why);
+    if (rc == -CAIRN_ECORRUPT && !elsewhere) {
         ret->damaged_count++;
         return st_mark_damaged(r->run, seq, slice_str(why.msg), err);
     }
@@ -245,8 +247,9 @@ static int retain_batch(struct retain *r,
                         struct st_keep_done *ret,
                         struct err *err)
 {
-    int rc = count == 0 ? 0 : st_remove(r->run, seqs, count, err);
-    if (rc != -CAIRN_ECORRUPT && rc != -CAIRN_EBUSY && rc != -CAIRN_ENOENT) {
+    bool elsewhere = false;
+    int rc = count == 0 ? 0 : remove_boundaries(r->run, seqs, count, &elsewhere, err);
+    if (elsewhere || (rc != -CAIRN_ECORRUPT && rc != -CAIRN_EBUSY && rc != -CAIRN_ENOENT)) {
         ret->removed_count += rc == 0 ? count : 0;
         return rc;
     }

@@ -92,17 +92,16 @@ int st_save_begin(struct st_run *run,
         return rc;
     }
     struct st_save *s = calloc(1, sizeof *s);
-    uint32_t *lengths = calloc(announced->chunk_count + (size_t)1, sizeof *lengths);
-    if (s == NULL || lengths == NULL) {
-        free(s);
-        free(lengths);
+    if (s == NULL) {
         return err_set(err, -CAIRN_ENOMEM, "begin a save");
     }
     s->run = run;
     s->segment.file.fd = -1;
     s->announced = *announced;
-    s->lengths = lengths;
-    rc = save_check_space(run, announced, err);
+    s->chunks = calloc(announced->chunk_count + (size_t)1, sizeof *s->chunks);
+    rc = s->chunks != NULL ? 0 : err_set(err, -CAIRN_ENOMEM, "begin a save");
+    rc = rc < 0 ? rc : share_init(&s->share, announced->chunk_count, err);
+    rc = rc < 0 ? rc : save_check_space(run, announced, err);
     if (rc == 0 && announced->chunk_count > 0) {
         rc = save_open_segment(s, err);
     }
@@ -115,25 +114,71 @@ int st_save_begin(struct st_run *run,
     return 0;
 }
 
-int st_save_write(
-    struct st_save *save, uint32_t index, const void *data, uint32_t bytes, struct err *err)
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+static uint64_t save_padded_bytes(const struct chunk *chunk)
 {
-    uint64_t padded = round_up_u64(bytes, SEGMENT_PAGE_BYTES);
-    uint64_t end = SEGMENT_FIRST_CHUNK + save->announced.stored_bytes;
+    return round_up_u64(chunk->bytes, SEGMENT_PAGE_BYTES);
+}
+
+static int save_check_chunk(const struct st_save *save,
+                            uint32_t index,
+                            const struct chunk *chunk,
+                            struct err *err)
+{
+    uint64_t left = save->announced.stored_bytes - save->bytes_new - save->bytes_shared;
     int rc = run_check_writable(save->run, err);
     if (rc < 0) {
         return rc;
     }
-    if (index != save->chunk_count || index >= save->announced.chunk_count || bytes == 0 ||
-        bytes > LIMIT_CHUNK_BYTES || padded > end - save->segment.offset) {
-        return err_set(
-            err, -CAIRN_EINVAL, "chunk %u of %u bytes is none of those announced", index, bytes);
+    return index == save->chunk_count && index < save->announced.chunk_count && chunk->bytes > 0 &&
+                   chunk->bytes <= LIMIT_CHUNK_BYTES && save_padded_bytes(chunk) <= left
+               ? 0
+               : err_set(err,
+                         -CAIRN_EINVAL,
+                         "chunk %u of %u bytes is none of those announced",
+                         index,
+                         chunk->bytes);
+}
+
+int st_save_share(struct st_save *save,
+                  uint32_t index,
+                  const struct chunk *chunk,
+                  bool *ret_shared,
+                  struct err *err)
+{
+    int rc = save_check_chunk(save, index, chunk, err);
+    *ret_shared = rc == 0 && share_find(save, chunk, &save->chunks[index]);
+    if (*ret_shared) {
+        share_note(save, save->chunk_count++);
+        save->bytes_shared += save_padded_bytes(chunk);
     }
-    rc = segment_write(&save->segment, data, (size_t)padded, err);
+    return rc;
+}
+
+int st_save_write(struct st_save *save,
+                  uint32_t index,
+                  const struct chunk *chunk,
+                  const void *data,
+                  struct err *err)
+{
+    int rc = save_check_chunk(save, index, chunk, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct save_chunk at = { .digest = chunk->digest,
+                                   .bytes = chunk->bytes,
+                                   .segment = save->segment.id,
+                                   .offset = save->segment.offset,
+                                   .index = save->own_count };
+    rc = segment_write(&save->segment, data, (size_t)save_padded_bytes(chunk), err);
     if (rc < 0) {
         return save_failed(save, rc, err);
     }
-    save->lengths[save->chunk_count++] = bytes;
+    save->chunks[index] = at;
+    save->own_count++;
+    save->bytes_new += save_padded_bytes(chunk);
+    share_note(save, save->chunk_count++);
     return 0;
 }
 
@@ -142,12 +187,15 @@ struct st_save *save_end(struct st_save *save, bool keep_segment)
     if (save == NULL) {
         return NULL;
     }
-    if (save->has_segment && keep_segment) {
+    /* After a failed commit nobody knows whether its rows are there; without a chunk of its own the
+     * file was not finished, and is named by none. */
+    if (save->has_segment && keep_segment && save->own_count > 0) {
         segment_close(&save->segment);
     } else if (save->has_segment) {
         segment_discard(&save->segment);
     }
-    free(save->lengths);
+    share_fini(&save->share);
+    free(save->chunks);
     free(save);
     return NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef STORE_SAVE_H
 #define STORE_SAVE_H
 
+#include "store/share.h"
 #include "store/store_int.h"
 
 struct st_save {
@@ -9,8 +10,11 @@ struct st_save {
     struct segment_writer segment;
     bool has_segment;
     struct boundary announced; /* its numbers */
-    uint32_t *lengths;         /* of the chunks written so far */
+    struct save_chunk *chunks; /* so far */
     uint32_t chunk_count;
+    uint32_t own_count; /* of these, in the segment */
+    uint64_t bytes_new, bytes_shared;
+    struct share share;
 };
 
 /* Close; the segment stays when the outcome is unknown or good. NULL. */

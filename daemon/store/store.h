@@ -111,13 +111,24 @@ int st_save_begin(struct st_run *run,
                   const struct boundary *announced,
                   struct st_save **ret,
                   struct err *err);
-/* [writer] Write chunk `index` (0, 1, 2, ... in order). `data` is page-aligned and padded with
- * zeros to 4 KiB. */
-int st_save_write(
-    struct st_save *save, uint32_t index, const void *data, uint32_t bytes, struct err *err);
+/* [writer] Chunk `index` (0, 1, 2, ... in order) is to come. If the run holds it already, by digest
+ * and length, it is referred to, need not be written, and *ret_shared is true. The first time that
+ * a chunk is referred to it is read back and compared. */
+int st_save_share(struct st_save *save,
+                  uint32_t index,
+                  const struct chunk *chunk,
+                  bool *ret_shared,
+                  struct err *err);
+/* [writer] Write it. `data` is page-aligned and padded with zeros to 4 KiB; whether it matches the
+ * digest is for the caller to see, before it commits. */
+int st_save_write(struct st_save *save,
+                  uint32_t index,
+                  const struct chunk *chunk,
+                  const void *data,
+                  struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
- * sealed. Fills seq, parent_seq, created_ns, bytes_new, nonfinite, not_finite of *b. Frees save in
- * every case (sets NULL).
+ * sealed. Fills seq, parent_seq, created_ns, bytes_new, bytes_shared, nonfinite, not_finite of *b.
+ * Frees save in every case (sets NULL).
  * ENOSPC: nothing happened, the run lives on. EIO of a write or a sync: latched read-only, nothing
  * committed. EUNKNOWN: latched, the commit may or may not be there. ECONFLICT: this save id holds
  * another root. */

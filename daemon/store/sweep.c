@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/row.h"
+#include "store/hole.h"
 #include "store/store_int.h"
 
 static int sweep_add(struct segment_list *l, uint64_t id, bool temporary, struct err *err)
@@ -163,6 +163,7 @@ int run_sweep(struct st_run *run, struct err *err)
     bool full = run_confirm(run, NULL) == -CAIRN_ENOSPC;
     if (certain && !st_run_poisoned(run)) {
         sweep_unlink(run, &l, false);
+        hole_punch_all(run);
     }
     if (full && !st_run_poisoned(run)) {
         (void)run_confirm(run, NULL); /* there may be space now */

@@ -327,7 +327,7 @@ int rec_write(
     int rc = 0;
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         const struct layout_chunk *c = layout_chunk_at(r->layout, i);
-        rc = st_save_write(save, i, r->region + c->region_offset, c->chunk.bytes, err);
+        rc = st_save_write(save, i, &c->chunk, r->region + c->region_offset, err);
     }
     return rc;
 }

@@ -282,14 +282,15 @@ CASE(path, commit_needs_every_chunk_as_announced)
     fix_path(&f, "segments", segments);
     cr_assert_eq(rec_manifest(r, &m, &err), 0, "%s", err.msg);
     cr_assert_eq(st_save_begin(f.run, &r->b, &save, &err), 0, "%s", err.msg);
-    cr_assert_eq(st_save_write(save, 1, r->region, 4096, &err), -CAIRN_EINVAL);
+    const struct chunk other = { .bytes = 4096 };
+    cr_assert_eq(st_save_write(save, 1, &other, r->region, &err), -CAIRN_EINVAL);
     cr_assert_eq(rec_write(r, save, 0, 2, &err), 0, "%s", err.msg);
     cr_assert_eq(st_save_commit(&save, m, &r->b, &err), -CAIRN_EINVAL);
     cr_assert_null(save);
     cr_assert_eq(st_save_begin(f.run, &r->b, &save, &err), 0, "%s", err.msg);
     cr_assert_eq(rec_write(r, save, 0, 2, &err), 0, "%s", err.msg);
-    cr_assert_eq(st_save_write(save, 2, r->region, 4096, &err), 0);
-    cr_assert_eq(st_save_write(save, 3, r->region, 4096, &err), -CAIRN_EINVAL);
+    cr_assert_eq(st_save_write(save, 2, &other, r->region, &err), 0);
+    cr_assert_eq(st_save_write(save, 3, &other, r->region, &err), -CAIRN_EINVAL);
     cr_assert_eq(st_save_commit(&save, m, &r->b, &err), -CAIRN_EINVAL);
     cr_assert_not(st_run_poisoned(f.run));
     cr_assert_eq(fix_count_files(segments), 0);
