@@ -3,8 +3,8 @@
  * A chunk is received into a buffer of the pool, or lies in the client's arena. It is written by
  * the run's writer, then digested by the helper behind it, and only then given back: what is stored
  * is what was hashed. In an arena its bytes may change between the two; that is damage, and
- * refused. A chunk that the run holds already, by its digest, is neither written nor looked at: what
- * the client's digest names is what is there. */
+ * refused. A chunk that the run holds already, by its digest, is neither written nor looked at:
+ * what the client's digest names is what is there. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-
 struct bound_walk {
     const struct bound *b;
     bound_row_fn *each;
@@ -35,12 +34,10 @@ static void bound_refs(const struct bound *b, enum component component, struct c
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->chunk_count; i++) {
         if (c->chunks[i].component == component) {
-            ret_refs[count++] = (struct chunk_ref){
-                .index = i,
-                .segment = b->chunks[i].segment,
-                .segment_index = b->chunks[i].index,
-                .chunk = c->chunks[i]
-            };
+            ret_refs[count++] = (struct chunk_ref){ .index = i,
+                                                    .segment = b->chunks[i].segment,
+                                                    .segment_index = b->chunks[i].index,
+                                                    .chunk = c->chunks[i] };
         }
     }
 }

@@ -115,40 +115,52 @@ static int bound_ref_cmp(const void *a, const void *b)
 }
 
 /* Several chunks of a boundary may be one in the store: it has one row of ref then. */
-static int bound_chunks(struct fsck *f,
-                        struct txn *t,
-                        const struct boundary *b,
-                        const struct row_component *row,
-                        struct err *err)
+struct bound_refs {
+    struct chunk_ref *list;
+    size_t count;
+};
+
+static int
+bound_chunks(struct fsck *f, struct txn *t, const struct boundary *b, const struct bound_refs *refs)
 {
     int rc = 0;
-    struct chunk_ref *refs = calloc(row->chunk_count + (size_t)1, sizeof *refs);
-    if (refs == NULL) {
-        return err_set(err, -CAIRN_ENOMEM, "check %u chunks", row->chunk_count);
+    if (refs->count > 0) {
+        qsort(refs->list, refs->count, sizeof *refs->list, bound_ref_cmp);
     }
-    if (row->chunk_count > 0) {
-        memcpy(refs, row->chunks, row->chunk_count * sizeof *refs);
-        qsort(refs, row->chunk_count, sizeof *refs, bound_ref_cmp);
-    }
-    for (uint32_t i = 0; rc == 0 && i < row->chunk_count; i++) {
-        struct key chunk = key_chunk(refs[i].segment, refs[i].segment_index);
-        struct key ref = key_ref(refs[i].segment, refs[i].segment_index, b->seq);
+    for (size_t i = 0; rc == 0 && i < refs->count; i++) {
+        const struct chunk_ref *r = &refs->list[i];
+        struct key chunk = key_chunk(r->segment, r->segment_index);
+        struct key ref = key_ref(r->segment, r->segment_index, b->seq);
         bool there = false;
-        if (i > 0 && bound_ref_cmp(&refs[i - 1], &refs[i]) == 0) {
+        if (i > 0 && bound_ref_cmp(r - 1, r) == 0) {
             continue;
         }
         rc = fsck_need(f, t, DB_CHUNK, &chunk, NULL, &there);
         rc = rc < 0 ? rc : fsck_need(f, t, DB_REF, &ref, NULL, &there);
         f->ref_count += there ? 1 : 0;
     }
-    free(refs);
     return rc;
+}
+
+static int bound_add_refs(struct bound_refs *refs, const struct row_component *row, struct err *err)
+{
+    size_t count = refs->count + row->chunk_count;
+    struct chunk_ref *list = reallocarray(refs->list, count + 1, sizeof *list);
+    if (list == NULL) {
+        return err_set(err, -CAIRN_ENOMEM, "check %zu chunks", count);
+    }
+    if (row->chunk_count > 0) {
+        memcpy(list + refs->count, row->chunks, row->chunk_count * sizeof *list);
+    }
+    *refs = (struct bound_refs){ .list = list, .count = count };
+    return 0;
 }
 
 static int bound_component(struct fsck *f,
                            struct txn *t,
                            const struct boundary *b,
                            const struct component_info *info,
+                           struct bound_refs *refs,
                            struct err *err)
 {
     int rc = 0;
@@ -162,7 +174,7 @@ static int bound_component(struct fsck *f,
     struct err why = { .code = 0 };
     int got = row_get_component(t, b, info->component, &bump, &row, &why);
     if (rc == 0 && got == 0) {
-        rc = bound_chunks(f, t, b, &row, err);
+        rc = bound_add_refs(refs, &row, err);
     }
     bump_fini(&bump);
     return rc;
@@ -173,6 +185,7 @@ static int bound_row(
 {
     struct bump bump;
     struct row_boundary row;
+    struct bound_refs refs = { .list = NULL };
     struct err why = { .code = 0 };
     const struct boundary *b = &row.boundary;
     row_bump_init(&bump, value.bytes);
@@ -190,9 +203,11 @@ static int bound_row(
     rc = rc < 0 ? rc : bound_saveid(f, t, b);
     rc = rc < 0 ? rc : bound_labels(f, t, b);
     for (uint32_t i = 0; rc == 0 && i < b->component_count; i++) {
-        rc = bound_component(f, t, b, &b->components[i], err);
+        rc = bound_component(f, t, b, &b->components[i], &refs, err);
     }
+    rc = rc < 0 ? rc : bound_chunks(f, t, b, &refs);
 out:
+    free(refs.list);
     bump_fini(&bump);
     return rc;
 }

@@ -5,8 +5,8 @@
  *   punch                     chunks that nothing refers to out of segments that stay
  *
  * A crash before the commit leaves all of it, one after the commit leaves segments and places that
- * the next opening gives back. A commit that failed leaves the segments too, as nobody knows what the disk
- * holds, and the run is read-only. */
+ * the next opening gives back. A commit that failed leaves the segments too, as nobody knows what
+ * the disk holds, and the run is read-only. */
 #include "store/remove.h"
 
 #include <inttypes.h>
@@ -152,11 +152,8 @@ static void remove_done(const struct remove *r)
     catalogue_put(run->st, &run->claim, &r->summary);
 }
 
-int remove_boundaries(struct st_run *run,
-                      const uint64_t *seqs,
-                      uint32_t count,
-                      bool *ret_elsewhere,
-                      struct err *err)
+int remove_boundaries(
+    struct st_run *run, const uint64_t *seqs, uint32_t count, bool *ret_elsewhere, struct err *err)
 {
     struct remove r = { .run = run, .seqs = seqs, .count = count };
     const struct txn_job job = { .fn = remove_txn, .arg = &r, .failpoint = "remove" };

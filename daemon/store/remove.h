@@ -25,13 +25,13 @@ struct remove {
     struct st_run *run;
     const uint64_t *seqs;
     uint32_t count;
-    struct bump bump;        /* what row points to */
-    struct row_boundary row; /* the one that goes just now */
+    struct bump bump;            /* what row points to */
+    struct row_boundary row;     /* the one that goes just now */
     struct remove_chunk *chunks; /* of all of them; sorted, once all are noted */
     size_t chunk_count, chunk_cap;
     struct remove_segment *segments;
     size_t segment_count, segment_cap;
-    bool refs_damaged; /* why it failed: not for the rows of these boundaries */
+    bool refs_damaged;      /* why it failed: not for the rows of these boundaries */
     struct row_run summary; /* without them */
     uint64_t next_seq, next_segment;
 };
@@ -44,11 +44,8 @@ int remove_chunks(struct txn *t, struct remove *r, struct err *err);
 
 /* ---- remove.c ---- */
 /* As st_remove. *ret_elsewhere: it failed for damage in rows that are not of these boundaries. */
-int remove_boundaries(struct st_run *run,
-                      const uint64_t *seqs,
-                      uint32_t count,
-                      bool *ret_elsewhere,
-                      struct err *err);
+int remove_boundaries(
+    struct st_run *run, const uint64_t *seqs, uint32_t count, bool *ret_elsewhere, struct err *err);
 
 /* ---- remove_id.c ---- */
 /* Its save id says from now on that it was removed; of those that say so the oldest goes, once

@@ -187,8 +187,7 @@ remove_chunk(struct txn *t, const struct remove *r, struct remove_chunk *c, stru
 
 int remove_chunks(struct txn *t, struct remove *r, struct err *err)
 {
-    r->chunk_count =
-        remove_sort(r->chunks, r->chunk_count, sizeof *r->chunks, remove_chunk_cmp);
+    r->chunk_count = remove_sort(r->chunks, r->chunk_count, sizeof *r->chunks, remove_chunk_cmp);
     r->segment_count =
         remove_sort(r->segments, r->segment_count, sizeof *r->segments, remove_segment_cmp);
     int rc = r->segment_count > 0 ? remove_look(t, r, err) : 0;

@@ -231,7 +231,8 @@ static bool share_take(struct st_save *save, const struct share_copy *copy, stru
 }
 
 /* Proved copies first: the others cost a read, and may fail. */
-static bool share_take_any(struct st_save *save, const struct share_lookup *l, struct save_chunk *ret)
+static bool
+share_take_any(struct st_save *save, const struct share_lookup *l, struct save_chunk *ret)
 {
     for (unsigned proved = 2; proved-- > 0;) {
         for (uint32_t i = 0; i < l->count; i++) {

@@ -62,6 +62,7 @@ CASE(arena_hostile, a_chunk_in_a_hole_is_refused_and_costs_no_memory, .timeout =
     hand_up(&h, d.socket, "run"); /* one page in its middle */
     hand_open(&h);
     memset(h.base, 0, h.bytes);
+    h.base[HAND_PLACE_BYTES] = 1; /* not the same as the first: that would not be looked at */
     hand_sum(&h, 2);
     punch(&h, HAND_PLACE_BYTES + 5 * PAGE, PAGE);
     hand_arena(&h, WIRE_ARENA_MAPPED);

@@ -96,13 +96,16 @@ CASE(keep, a_dry_run_tells_and_does_nothing)
     uint64_t damaged = 1;
     site_up(&s);
     job_fill(&s.job, 1);
-    saves(&s, 1, 6);
+    saves(&s, 1, 1);
+    s.job.model.tensors[2]->data[0] ^= 1; /* the only one that is not stored in rows */
+    saves(&s, 2, 6);
     struct asked a = asks(s.c, "last=3 max-bytes=1B");
     cr_assert(a.count == 6 && a.goes_count == 4);
     cr_assert_str_eq(cairn_keep_why_name(a.kept[0].why), "newest");
     cr_assert_eq(a.kept[2].why, CAIRN_KEEP_GOES_SPACE);
     cr_assert_eq(a.kept[3].why, CAIRN_KEEP_GOES);
     cr_assert(a.kept[5].seq == 1 && a.kept[5].step == 10 && a.kept[5].own_bytes > 0);
+    cr_assert_eq(a.kept[3].own_bytes, 0, "what others have too");
     lists(s.c, (const uint64_t[]){ 6, 5, 4, 3, 2, 1, 0 });
     sets(s.c, "last=3", "last=3", false);
     a = asks(s.c, NULL);

@@ -327,7 +327,11 @@ int rec_write(
     int rc = 0;
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         const struct layout_chunk *c = layout_chunk_at(r->layout, i);
-        rc = st_save_write(save, i, &c->chunk, r->region + c->region_offset, err);
+        bool shared = false;
+        rc = st_save_share(save, i, &c->chunk, &shared, err);
+        rc = rc < 0 || shared
+                 ? rc
+                 : st_save_write(save, i, &c->chunk, r->region + c->region_offset, err);
     }
     return rc;
 }
@@ -427,7 +431,7 @@ void rec_compare(const struct rec *r, struct st_run *run, uint64_t seq)
     cr_assert_eq(b->created_ns, r->b.created_ns);
     cr_assert_eq(b->entry_count, r->b.entry_count);
     cr_assert_eq(b->payload_bytes, r->b.payload_bytes);
-    cr_assert_eq(b->bytes_new, r->b.stored_bytes);
+    cr_assert_eq(b->bytes_new + b->bytes_shared, r->b.stored_bytes);
     cr_assert(digest_equal(&b->root, &r->b.root));
     cr_assert_eq(memcmp(b->save_id, r->b.save_id, sizeof b->save_id), 0);
     cr_assert_eq(b->component_count, r->info_count);
