@@ -30,6 +30,7 @@ enum bench_row {
     BENCH_CAPTURE_2,
     BENCH_SAVE,
     BENCH_STEADY,
+    BENCH_FROZEN,
     BENCH_LOAD,
     BENCH_SMALL,
     BENCH_DAEMON_CPU,
@@ -43,6 +44,7 @@ struct bench_figures {
     bool buffered;          /* the disk's floors went through the page cache, ... */
     char buffered_why[160]; /* ... because of this; "" when not */
     uint64_t bytes[BENCH_ROWS];
+    uint64_t frozen_new_bytes; /* written for BENCH_FROZEN, at most */
     double seconds[BENCH_ROWS][BENCH_ROUNDS_MAX];
     double floor_seconds[BENCH_ROWS][BENCH_ROUNDS_MAX];
 };

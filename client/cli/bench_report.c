@@ -28,6 +28,11 @@ static const struct report_row {
                           false },
     [BENCH_SAVE] = { "save", "capture to durable, a fresh file", "raw write", 1.15, true },
     [BENCH_STEADY] = { "steady", "the same, into what a removed one left", "raw write", 1.0, true },
+    [BENCH_FROZEN] = { "frozen",
+                       "capture to durable, 90 % of it frozen",
+                       "a full save",
+                       0.3,
+                       false },
     [BENCH_LOAD] = { "load", "load and restore, cold", "raw read", 1.25, true },
     [BENCH_SMALL] = { "small",
                       "100000 tensors of 1 KiB to durable",
@@ -105,6 +110,9 @@ static void report_json(const struct bench_figures *f, enum bench_row row)
     if (r->disk) {
         json_set(o, "floor_io", json_text(f->buffered ? "buffered" : "direct"));
     }
+    if (row == BENCH_FROZEN) {
+        json_set(o, "bytes_new", json_u64(f->frozen_new_bytes));
+    }
     json_set(o, "ratio", json_real(ratio));
     json_set(o, "goal", json_real(r->goal));
     json_set(o, "met", json_boolean(ratio <= r->goal));
@@ -151,6 +159,9 @@ static void report_notes(const struct bench_figures *f)
         f->rounds,
         f->rounds == 1 ? "" : "s",
         out_size(&b, f->bytes[BENCH_SAVE]));
+    (void)printf("Of the state with frozen parameters %s were written, %.2f of it (goal 0.15).\n",
+                 out_size(&b, f->frozen_new_bytes),
+                 (double)f->frozen_new_bytes / (double)f->bytes[BENCH_FROZEN]);
     if (f->buffered) {
         (void)fputs("Without O_DIRECT (", stdout);
         out_text(stdout, f->buffered_why);

@@ -166,11 +166,21 @@ void bench_state_fini(struct bench_state *s)
     *s = (struct bench_state){ 0 };
 }
 
-void bench_state_step(struct bench_state *s, uint64_t step)
+static void state_step_from(struct bench_state *s, uint64_t step, uint64_t from)
 {
     s->step = step;
-    for (uint64_t at = 0; at < s->bytes; at += STATE_PAGE_BYTES) {
+    for (uint64_t at = from; at < s->bytes; at += STATE_PAGE_BYTES) {
         uint32_t *word = (uint32_t *)(void *)(s->memory + at);
         *word = (uint32_t)step << 8 ^ (uint32_t)(at / STATE_PAGE_BYTES & 0xffu);
     }
+}
+
+void bench_state_step(struct bench_state *s, uint64_t step)
+{
+    state_step_from(s, step, 0);
+}
+
+void bench_state_step_frozen(struct bench_state *s, uint64_t step)
+{
+    state_step_from(s, step, s->bytes / 10 * 9 / STATE_PAGE_BYTES * STATE_PAGE_BYTES);
 }

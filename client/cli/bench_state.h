@@ -32,5 +32,7 @@ void bench_state_fini(struct bench_state *s);
 
 /* Go on to a step: every page of the state becomes another. */
 void bench_state_step(struct bench_state *s, uint64_t step);
+/* The same, with all but the last tenth of the state frozen. */
+void bench_state_step_frozen(struct bench_state *s, uint64_t step);
 
 #endif

@@ -44,7 +44,7 @@ struct bench_step {
     const char *name;
     int (*take)(struct bench *b); /* 0 or -1 */
 };
-enum { BENCH_STEPS = 12 };
+enum { BENCH_STEPS = 13 };
 extern const struct bench_step bench_steps[2][BENCH_STEPS];
 
 #endif

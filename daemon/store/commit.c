@@ -241,6 +241,10 @@ static void commit_done(struct commit *c, struct boundary *b)
     (void)pthread_mutex_lock(&run->lock);
     run->summary = c->summary;
     run->next_seq = c->boundary.seq + 1;
+    if (c->boundary.bytes_new > 0) {
+        run->last_bytes = c->boundary.stored_bytes;
+        run->last_bytes_new = c->boundary.bytes_new;
+    }
     (void)pthread_mutex_unlock(&run->lock);
     commit_tell(c, b);
     fault_point("committed");

@@ -51,7 +51,8 @@ static int save_check_space(struct st_run *run, const struct boundary *b, struct
                    reserve);
 }
 
-/* A spare that cannot be had, or extended, is none: then its space goes to a fresh file. */
+/* A spare that cannot be had, or extended, is none: then its space goes to a fresh file, as that of
+ * one that does not fit. */
 static int save_open_segment(struct st_save *s, struct err *err)
 {
     struct st_run *run = s->run;
@@ -66,6 +67,10 @@ static int save_open_segment(struct st_save *s, struct err *err)
     int rc = segment_create(&s->segment, &place, err);
     if (rc < 0 && place.reuse && !s->segment.torn) {
         place.reuse = false;
+        rc = segment_create(&s->segment, &place, err);
+    }
+    if (rc == -CAIRN_ENOSPC && !s->segment.torn && spare_bytes(run) > 0) {
+        spare_drop(run);
         rc = segment_create(&s->segment, &place, err);
     }
     s->has_segment = rc == 0;

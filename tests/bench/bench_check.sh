@@ -58,6 +58,7 @@ red "another goal" -E '3s/("goal": )[0-9.]+/\11000/; 3s/("met": )false/\1true/'
 red "a run less" -E '1s/("seconds": \[)[^,]*, /\1/'
 red "another floor" -E '/"row": "small"/s/("floor_seconds": \[)/\19/'
 red "other bytes" -E '6s/("bytes": )/\19/'
+red "other new bytes" -E 's/("bytes_new": )/\19/'
 red "a row less" 2d
 red "a row twice" 2p
 

@@ -57,6 +57,7 @@ struct rec {
     uint32_t info_count;
     uint32_t page_entries; /* entries per page */
     uint64_t seed;
+    bool alone; /* what the run holds already is written again, as when it cannot be proved */
 };
 
 struct rec *rec_new(uint64_t step, uint64_t seed);

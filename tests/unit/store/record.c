@@ -328,7 +328,7 @@ int rec_write(
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         const struct layout_chunk *c = layout_chunk_at(r->layout, i);
         bool shared = false;
-        rc = st_save_share(save, i, &c->chunk, &shared, err);
+        rc = r->alone ? 0 : st_save_share(save, i, &c->chunk, &shared, err);
         rc = rc < 0 || shared
                  ? rc
                  : st_save_write(save, i, &c->chunk, r->region + c->region_offset, err);

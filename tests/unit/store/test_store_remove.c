@@ -22,6 +22,7 @@ static struct rec *rec_same(uint64_t step, uint64_t seed, uint8_t id)
 {
     struct rec *r = rec_new(step, seed);
     r->b.save_id[15] = id;
+    r->alone = true;
     rec_floats(r, COMPONENT_MODEL, "m/large", 30000);
     rec_floats(r, COMPONENT_MODEL, "m/small", 1000);
     rec_floats(r, COMPONENT_OPTIMIZER, "o/large", 30000);

@@ -112,10 +112,33 @@ CASE(spare, of_about_the_size)
         saves(&s, 3, next[i].floats);
         (void)close(fd);
         cr_assert_eq(inode(&s, 3, ".seg") == first, next[i].reused, "%u", i);
-        files_are(&s, 2, 0);
+        files_are(&s, 2, next[i].reused ? 0 : 1);
         sound(&s);
         fix_remove(&s.f);
     }
+}
+
+/* One that is too large for what is saved now goes when the next is left over. */
+CASE(spare, one_that_does_not_fit_makes_room)
+{
+    struct some s;
+    some_start(&s, 3);
+    removes(&s, 1);
+    uint64_t large = inode(&s, 1, ".tmp");
+    cr_assert_neq(large, 0);
+    saves(&s, 4, FLOATS * 2 / 5);
+    saves(&s, 5, FLOATS * 2 / 5);
+    cr_assert_eq(inode(&s, 1, ".tmp"), large);
+    uint64_t small = inode(&s, 4, ".seg");
+    removes(&s, 2);
+    cr_assert_eq(inode(&s, 1, ".tmp"), large);
+    removes(&s, 4);
+    files_are(&s, 2, 1);
+    saves(&s, 6, FLOATS * 2 / 5);
+    cr_assert_eq(inode(&s, 6, ".seg"), small);
+    files_are(&s, 3, 0);
+    sound(&s);
+    fix_remove(&s.f);
 }
 
 CASE(spare, there_is_one_at_a_time)
