@@ -32,7 +32,7 @@ static const char log_doc[] =
 
 #define LOG_DEFAULT 20
 #define LOG_PAGE 512 /* boundaries asked for at once */
-#define LOG_COLUMNS 10
+#define LOG_COLUMNS 11
 
 struct log_args {
     struct cmd_args cmd;
@@ -117,6 +117,7 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     table_cell(t, "%" PRIu64, b->entry_count);
     table_cell(t, "%s", out_size(&buf, b->payload_bytes));
     table_cell(t, "%s", out_size(&buf, b->bytes_new));
+    table_cell(t, "%s", out_size(&buf, b->bytes_shared));
     table_cell(t, "%s", out_hex(&buf, b->save_id, sizeof b->save_id));
     char *labels = log_labels_text(c, index);
     table_cell_text(t, labels);
@@ -198,9 +199,9 @@ static int log_table(struct cairn *c,
                      size_t *ret_damaged)
 {
     static const struct table_column columns[LOG_COLUMNS] = {
-        { "SEQ", true },      { "STEP", true },    { "KIND", false }, { "AGE", false },
-        { "TIME", false },    { "ENTRIES", true }, { "SIZE", true },  { "NEW", true },
-        { "SAVE ID", false }, { "LABELS", false },
+        { "SEQ", true },    { "STEP", true },     { "KIND", false },   { "AGE", false },
+        { "TIME", false },  { "ENTRIES", true },  { "SIZE", true },    { "NEW", true },
+        { "SHARED", true }, { "SAVE ID", false }, { "LABELS", false },
     };
     struct table *table = table_new(columns, LOG_COLUMNS, headings);
     struct log_sink sink = { .table = table };

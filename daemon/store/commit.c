@@ -24,7 +24,7 @@ struct commit {
     struct boundary boundary; /* as it will be stored */
     struct row_run summary;
     uint64_t next_segment;
-    uint64_t segments[SHARE_SEGMENTS + 1];
+    uint64_t segments[2 * SHARE_SEGMENTS + 1];
     uint32_t segment_count;
     bool known; /* the save id is there already, with the same root */
     bool torn;  /* the index could not be written */

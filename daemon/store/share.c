@@ -16,6 +16,7 @@ struct share_copy {
     struct save_chunk at;
     uint64_t seq; /* a boundary that refers to it */
     bool proved;
+    bool large; /* its file holds as many chunks as a quarter of the save */
 };
 
 struct share_lookup {
@@ -80,6 +81,13 @@ void share_note(struct st_save *save, uint32_t index)
 
 /* ---- in the run ------------------------------------------------------------------------------ */
 
+/* For one more file of any size. */
+static bool share_has_room(const struct st_save *save)
+{
+    unsigned most = save->run->st->options.share_segments;
+    return save->share.segment_count < (most == 0 ? SHARE_SEGMENTS : most);
+}
+
 /* Is there a row that says that this boundary refers to the chunk? */
 static bool share_refers(struct txn *t, const struct save_chunk *at, uint64_t seq)
 {
@@ -113,6 +121,26 @@ static uint64_t share_user(struct txn *t, const struct share_lookup *l, const st
     return seq;
 }
 
+static bool share_is_large(struct txn *t, const struct st_save *save, uint64_t segment)
+{
+    struct row_cursor c;
+    struct key_parts at;
+    struct key from = key_chunk(segment, 0);
+    uint32_t wanted = save->announced.chunk_count / 4 + 1;
+    uint32_t count = 0;
+    if (row_cursor_open(&c, t, DB_CHUNK, NULL) < 0) {
+        return false;
+    }
+    for (int rc = row_seek(&c, &from, NULL); rc == 0 && count < wanted; rc = row_next(&c, NULL)) {
+        if (!key_parse(DB_CHUNK, c.key, &at) || at.segment != segment) {
+            break;
+        }
+        count++;
+    }
+    row_cursor_close(&c);
+    return count == wanted;
+}
+
 /* A copy that the row of digest names, if the rows agree about it. */
 static void share_copy(struct txn *t, struct share_lookup *l, const struct key_parts *digest)
 {
@@ -131,6 +159,7 @@ static void share_copy(struct txn *t, struct share_lookup *l, const struct key_p
     copy.at.offset = row.offset;
     copy.proved = row.proved;
     copy.seq = share_user(t, l, &copy.at);
+    copy.large = !share_has_room(l->save) && share_is_large(t, l->save, copy.at.segment);
     if (copy.seq != 0) {
         l->copies[l->count++] = copy;
     }
@@ -217,8 +246,9 @@ static bool share_prove(struct st_save *save, const struct save_chunk *c)
 static bool share_take(struct st_save *save, const struct share_copy *copy, struct save_chunk *ret)
 {
     struct share *s = &save->share;
+    bool room = share_has_room(save) || (copy->large && s->segment_count < 2 * SHARE_SEGMENTS);
     bool known = share_has_segment(s, copy->at.segment);
-    if ((!known && s->segment_count == SHARE_SEGMENTS) || !share_hold(save, copy->seq) ||
+    if ((!known && !room) || !share_hold(save, copy->seq) ||
         (!copy->proved && !share_prove(save, &copy->at))) {
         return false;
     }

@@ -13,7 +13,8 @@
 /* Boundaries that one save counts on; chunks of others are written again. */
 #define SHARE_HOLDS 8u
 /* Other files that hold chunks of one boundary: whoever reads it opens each. What lies in yet
- * another one is written again, so that the pieces of a long run come together now and then. */
+ * another one is written again, so that the pieces of a long run come together now and then; but
+ * for files that hold many chunks, for which there is room once more. */
 #define SHARE_SEGMENTS 32u
 
 /* Where a chunk of a save lies. */
@@ -30,7 +31,7 @@ struct save_chunk {
 struct share {
     struct held holds[SHARE_HOLDS];
     uint32_t hold_count;
-    uint64_t segments[SHARE_SEGMENTS];
+    uint64_t segments[2 * SHARE_SEGMENTS];
     uint32_t segment_count;
     struct file file; /* that was read last, to prove */
     uint64_t file_segment;

@@ -24,6 +24,7 @@ struct st_options {
     uint64_t map_bytes;        /* first map size of an index, 0: 256 MiB; grows by doubling */
     uint64_t reserve_bytes;    /* refuse a save that would leave less free than this */
     unsigned min_free_percent; /* while less is free, a policy keeps less (st_keep) */
+    unsigned share_segments;   /* files that hold chunks of a boundary beside its own, 0: 32 */
     bool force_buffered;       /* tests: as if O_DIRECT were refused */
     const char *keep_default;  /* policy of runs that have none, record/policy.h; NULL: none */
 };

@@ -1,0 +1,80 @@
+/* What a trainer does not change is stored once. */
+#include <stdio.h>
+#include <string.h>
+
+#include <cairn/admin.h>
+
+#include "site.h"
+#include "support/case.h"
+
+enum { LAYERS = 12, RANK = 4, WIDTH = 1100, ADAPTER = 1024 };
+
+/* Large frozen weights, small frozen ones, and a trained adapter in each layer. */
+static void lora_fill(struct job *j)
+{
+    static const uint64_t weight[] = { WIDTH, 1024 };
+    static const uint64_t norm[] = { WIDTH };
+    static const uint64_t adapter[] = { RANK, ADAPTER };
+    for (uint64_t layer = 0; layer < LAYERS; layer++) {
+        uint64_t id = 10 * layer + 1;
+        char path[32];
+        (void)snprintf(path, sizeof path, "%02u.weight", (unsigned)layer);
+        (void)BOX_ADD(&j->model, path, id, CAIRN_HAS_ID, CAIRN_F32, 2, weight, id);
+        (void)snprintf(path, sizeof path, "%02u.norm", (unsigned)layer);
+        (void)BOX_ADD(&j->model, path, id + 1, CAIRN_HAS_ID, CAIRN_F32, 1, norm, id + 1);
+        (void)snprintf(path, sizeof path, "%02u.adapter", (unsigned)layer);
+        (void)BOX_ADD(&j->model,
+                      path,
+                      id + 2,
+                      CAIRN_HAS_ID | CAIRN_TRAINABLE,
+                      CAIRN_F32,
+                      2,
+                      adapter,
+                      id + 2);
+        (void)BOX_ADD(
+            &j->optimizer, "moment", id + 2, CAIRN_HAS_ID, CAIRN_F32, 2, adapter, id + 3);
+    }
+}
+
+static void lora_train(struct job *j, uint64_t step)
+{
+    for (size_t i = 0; i < j->model.count; i++) {
+        struct tensor *t = j->model.tensors[i];
+        if ((t->entry.flags & CAIRN_TRAINABLE) != 0) {
+            bytes_fill(t->data, t->bytes, 1000 * step + i);
+        }
+    }
+    for (size_t i = 0; i < j->optimizer.count; i++) {
+        bytes_fill(j->optimizer.tensors[i]->data, j->optimizer.tensors[i]->bytes, 77 * step + i);
+    }
+}
+
+static void lora_saves(struct site *s)
+{
+    struct cairn_boundary b;
+    for (uint64_t step = 1; step <= 4; step++) {
+        lora_train(&s->job, step);
+        site_save(s, step, &b);
+        cr_assert_eq(b.seq, step);
+        cr_assert_gt(b.bytes_new, 0);
+        cr_assert(step == 1 ? b.bytes_shared == 0 : b.bytes_new * 50 < b.payload_bytes,
+                  "step %u: %zu of %zu bytes are new, %zu shared",
+                  (unsigned)step,
+                  (size_t)b.bytes_new,
+                  (size_t)b.payload_bytes,
+                  (size_t)b.bytes_shared);
+        site_check(s, "latest");
+    }
+    cr_assert_eq(cairn_remove(s->c, "seq:1", NULL), 0, "%s", cairn_error(s->c));
+    cr_assert_eq(cairn_remove(s->c, "seq:3", NULL), 0, "%s", cairn_error(s->c));
+    site_check(s, "latest");
+}
+
+CASE(dedup, adapters_between_frozen_weights, .timeout = 120)
+{
+    struct site s;
+    site_up(&s);
+    lora_fill(&s.job);
+    lora_saves(&s);
+    site_down(&s);
+}
