@@ -14,6 +14,7 @@ static const char log_doc[] =
     "what was written for a boundary: the rest of its SIZE was there already. KIND also says that "
     "one is not finite (a trainable tensor of its model, or one of its optimizer, holds NaN or "
     "Inf), "
+    "stale (its step is another than that of the one before, what is trained is the same), "
     "abandoned (a rollback led behind it), rotten (its payload was found to be damaged) or pinned. "
     "DAMAGED is one whose row cannot be read. Exit code: 0 fine, 1 one of them is damaged or "
     "rotten.\v"
@@ -22,6 +23,7 @@ static const char log_doc[] =
     "     \"kind\": TEXT, \"precision\": TEXT, \"exact\": bool, \"created_ns\": N,\n"
     "     \"created\": TIME, \"entries\": N, \"bytes\": N, \"bytes_new\": N,\n"
     "     \"bytes_shared\": N, \"nan\": N, \"inf\": N, \"finite\": bool, \"warnings\": N,\n"
+    "     \"trainable_bytes\": N, \"trainable_new_bytes\": N,\n"
     "     \"abandoned\": bool, \"rotten\": bool, \"pins\": N,\n"
     "     \"save_id\": HEX, \"root\": HEX,\n"
     "     \"damaged\": bool, \"labels\": {NAME: TEXT...}}]}\n"
@@ -105,10 +107,11 @@ static void log_row(struct cairn *c, struct table *t, const struct cairn_boundar
     table_cell(t, "%" PRIu64, b->seq);
     table_cell(t, "%" PRIu64, b->step);
     table_cell(t,
-               "%s%s%s%s%s%s",
+               "%s%s%s%s%s%s%s",
                out_kind_name(&buf, b->kind),
                b->exact ? "" : ", lossy",
                b->finite ? "" : ", not finite",
+               (b->warnings & CAIRN_WARNING_STALE) != 0 ? ", stale" : "",
                b->abandoned ? ", abandoned" : "",
                b->rotten ? ", rotten" : "",
                b->pin_count > 0 ? ", pinned" : "");

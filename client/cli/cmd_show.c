@@ -116,8 +116,12 @@ static void show_facts(const struct cairn_record *r, const struct cairn_boundary
     (void)printf("written    %s new, %s shared\n",
                  out_size(&x, b->bytes_new),
                  out_size(&y, b->bytes_shared));
-    if (b->warnings != 0) {
-        (void)printf("warnings   0x%" PRIx32 "\n", b->warnings);
+    if (b->trainable_bytes > 0) {
+        (void)printf("trained    %.1f %% of %s changed since seq %" PRIu64 "%s\n",
+                     100 * (double)b->trainable_new_bytes / (double)b->trainable_bytes,
+                     out_size(&x, b->trainable_bytes),
+                     b->parent_seq,
+                     (b->warnings & CAIRN_WARNING_STALE) != 0 ? ": STALE, and yet a new step" : "");
     }
     (void)printf("save id    %s\n", out_hex(&x, b->save_id, sizeof b->save_id));
     (void)printf("root       %s\n", out_hex(&x, b->root, sizeof b->root));

@@ -116,6 +116,8 @@ json_t *json_boundary(const struct cairn_boundary *b)
     json_set(object, "inf", json_u64(b->inf_count));
     json_set(object, "finite", json_boolean(b->finite));
     json_set(object, "warnings", json_u64(b->warnings));
+    json_set(object, "trainable_bytes", json_u64(b->trainable_bytes));
+    json_set(object, "trainable_new_bytes", json_u64(b->trainable_new_bytes));
     json_set(object, "abandoned", json_boolean(b->abandoned));
     json_set(object, "rotten", json_boolean(b->rotten));
     json_set(object, "pins", json_u64(b->pin_count));

@@ -53,10 +53,9 @@ static void pending_end(struct cairn_pending *p)
     }
 }
 
-static void pending_committed(struct cairn_pending *p, const struct boundary *b, uint32_t warnings)
+static void pending_committed(struct cairn_pending *p, const struct boundary *b)
 {
     rec_public(b, &p->boundary);
-    p->boundary.warnings = warnings;
     pending_end(p);
 }
 
@@ -64,7 +63,7 @@ void pending_take(struct cairn *c, uint32_t type, const union wire_msg *msg)
 {
     struct cairn_pending *p = c->flight;
     if (type == WIRE_COMMITTED) {
-        pending_committed(p, &msg->committed.boundary, msg->committed.warnings);
+        pending_committed(p, &msg->committed.boundary);
         return;
     }
     if (type != WIRE_ERROR) {
@@ -121,7 +120,7 @@ static int pending_resend(struct cairn_pending *p)
     struct cairn *c = p->c;
     int rc = upload_attempt(c, &p->upload);
     if (rc == 0 && p->upload.committed) {
-        pending_committed(p, &p->upload.boundary, p->upload.warnings);
+        pending_committed(p, &p->upload.boundary);
     } else if (rc == 0) {
         c->flight = p;
     } else if (c->fd >= 0) { /* the daemon's own refusal */
@@ -201,7 +200,7 @@ static int pending_start_once(struct cairn_pending *p)
     struct cairn *c = p->c;
     int rc = upload_attempt(c, &p->upload);
     if (rc == 0 && p->upload.committed) {
-        pending_committed(p, &p->upload.boundary, p->upload.warnings);
+        pending_committed(p, &p->upload.boundary);
         return 0;
     }
     return rc < 0 ? rc : pending_confirm(p);

@@ -276,7 +276,10 @@ void rec_public(const struct boundary *b, struct cairn_boundary *ret)
                                     .finite = !b->not_finite,
                                     .abandoned = (b->marks & MARK_ABANDONED) != 0,
                                     .rotten = (b->marks & MARK_DAMAGED) != 0,
-                                    .pin_count = b->pin_count };
+                                    .pin_count = b->pin_count,
+                                    .trainable_bytes = b->trainable_bytes,
+                                    .trainable_new_bytes = b->trainable_new_bytes,
+                                    .warnings = b->warnings };
     memcpy(ret->save_id, b->save_id, sizeof ret->save_id);
     memcpy(ret->root, b->root.byte, sizeof ret->root);
 }

@@ -54,7 +54,6 @@ int cairn_save(struct cairn *c,
     }
     if (ret != NULL) {
         rec_public(&u.boundary, ret);
-        ret->warnings = u.warnings;
     }
     *r = cairn_record_free(*r);
     cl_tend_arenas(c); /* now, rather than while a trainer waits for its next capture */

@@ -38,6 +38,9 @@ static struct boundary upload_announced(const struct cairn_record *r)
     b.not_finite = false;
     b.marks = 0;
     b.pin_count = 0;
+    b.trainable_bytes = 0;
+    b.trainable_new_bytes = 0;
+    b.warnings = 0;
     return b;
 }
 
@@ -221,7 +224,6 @@ static int upload_await_commit(struct cairn *c, struct upload *u)
     int rc = cl_receive_type(c, u->request, WIRE_COMMITTED, &a);
     if (rc == 0) {
         u->boundary = a.msg.committed.boundary;
-        u->warnings = a.msg.committed.warnings;
         u->committed = true;
     }
     return rc;

@@ -13,7 +13,6 @@ struct upload {
     uint32_t request;         /* of the BEGIN on the connection under way */
     bool committed;           /* and `boundary` says as what */
     struct boundary boundary; /* its pointers live until the next receive */
-    uint32_t warnings;
 };
 
 /* Give the record what the caller chose: step, save id, labels, precision; compute the root. *ret

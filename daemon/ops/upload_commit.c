@@ -10,6 +10,21 @@ static void upload_commit_work(struct job *job)
     u->rc = st_save_commit(&u->save, u->manifest, &u->boundary, &u->err);
 }
 
+static void upload_warn(const struct upload *u)
+{
+    if ((u->boundary.warnings & WARNING_STALE) != 0) {
+        log_warn("stale",
+                 "run=%" PRIu32 "/%s seq=%" PRIu64 " step=%" PRIu64
+                 " text=\"nothing of what is trained changed since seq %" PRIu64
+                 ": does the trainer capture a copy that is not refreshed?\"",
+                 u->name.uid,
+                 u->name.name,
+                 u->boundary.seq,
+                 u->boundary.step,
+                 u->boundary.parent_seq);
+    }
+}
+
 static void upload_commit_done(struct job *job)
 {
     struct upload *u = CONTAINER_OF(job, struct upload, job);
@@ -36,6 +51,7 @@ static void upload_commit_done(struct job *job)
              u->arena != NULL ? "" : u->inline_why,
              u->arena != NULL ? "" : "\"",
              uv_now(u->ops->loop) - u->begin_ms);
+    upload_warn(u);
     if (u->session != NULL && u->session->conn != NULL) {
         union wire_msg msg = { .committed = { .boundary = u->boundary } };
         fault_point("acknowledge");

@@ -117,6 +117,9 @@ check_entry(struct check *c, enum component component, const struct entry *e, st
     nonfinite_sum(&sum->nonfinite, &e->nonfinite);
     nonfinite_sum(&c->nonfinite, &e->nonfinite);
     c->not_finite = c->not_finite || finite_spoils(component, e);
+    if (component == COMPONENT_MODEL && (e->flags & ENTRY_TRAINABLE) != 0) {
+        c->trainable_value_bytes += e->value.bytes;
+    }
     sum->entry_count++;
     sum->fields |= rules_fields_of(component, e);
     c->last = *e;

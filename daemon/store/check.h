@@ -24,8 +24,9 @@ struct check {
     uint8_t *used; /* a bit per chunk: some entry lies in it */
     struct check_members members;
     struct check_sum sums[COMPONENT_NR];
-    struct nonfinite nonfinite; /* of all that was fed so far */
-    bool not_finite;            /* does it spoil the boundary? */
+    struct nonfinite nonfinite;     /* of all that was fed so far */
+    bool not_finite;                /* does it spoil the boundary? */
+    uint64_t trainable_value_bytes; /* of the model, in rows */
     enum component current;
     uint32_t last_count; /* entries of the page before */
     struct entry last;   /* the entry before, with its path in last_path */

@@ -16,6 +16,7 @@
 #include "store/bound.h"
 #include "store/row.h"
 #include "store/save.h"
+#include "store/stale.h"
 
 struct commit {
     struct st_save *save;
@@ -64,8 +65,12 @@ static int commit_find_txn(struct txn *t, void *arg, struct err *err)
     struct row_boundary row;
     struct bump b;
     int rc = row_get_save(t, c->boundary.save_id, c->boundary.rank, &save, err);
+    if (rc == -CAIRN_ENOENT) {
+        stale_measure(t, c->save, c->manifest, &c->boundary);
+        return 0;
+    }
     if (rc < 0) {
-        return rc == -CAIRN_ENOENT ? 0 : rc;
+        return rc;
     }
     if (!digest_equal(&save.root, &c->boundary.root)) {
         return err_set(err,
@@ -86,6 +91,9 @@ static int commit_find_txn(struct txn *t, void *arg, struct err *err)
         c->boundary.created_ns = row.boundary.created_ns;
         c->boundary.bytes_new = row.boundary.bytes_new;
         c->boundary.bytes_shared = row.boundary.bytes_shared;
+        c->boundary.trainable_bytes = row.boundary.trainable_bytes;
+        c->boundary.trainable_new_bytes = row.boundary.trainable_new_bytes;
+        c->boundary.warnings = row.boundary.warnings;
         c->known = true;
     }
     bump_fini(&b);
@@ -233,6 +241,9 @@ static void commit_tell(const struct commit *c, struct boundary *b)
     b->bytes_shared = c->boundary.bytes_shared;
     b->nonfinite = c->boundary.nonfinite;
     b->not_finite = c->boundary.not_finite;
+    b->trainable_bytes = c->boundary.trainable_bytes;
+    b->trainable_new_bytes = c->boundary.trainable_new_bytes;
+    b->warnings = c->boundary.warnings;
 }
 
 static void commit_done(struct commit *c, struct boundary *b)

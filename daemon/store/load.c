@@ -179,10 +179,10 @@ int st_load_open(struct st_run *run, uint64_t seq, struct st_load **ret, struct 
 struct st_load *st_load_close(struct st_load *load)
 {
     if (load != NULL) {
-        held_drop(&load->held);
         for (uint32_t i = 0; i < load->segment_count; i++) {
             file_close(&load->segments[i].file);
         }
+        held_drop(&load->held); /* from here on the files may be written anew */
         free(load->segments);
         free(load->extents);
         free(load->chunks);

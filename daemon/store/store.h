@@ -128,8 +128,8 @@ int st_save_write(struct st_save *save,
                   const void *data,
                   struct err *err);
 /* [writer] Footer, fdatasync, rename, fsync of the directory, one LMDB transaction. The manifest is
- * sealed. Fills seq, parent_seq, created_ns, bytes_new, bytes_shared, nonfinite, not_finite of *b.
- * Frees save in every case (sets NULL).
+ * sealed. Fills seq, parent_seq, created_ns, bytes_new, bytes_shared, nonfinite, not_finite,
+ * trainable_bytes, trainable_new_bytes and warnings of *b. Frees save in every case (sets NULL).
  * ENOSPC: nothing happened, the run lives on. EIO of a write or a sync: latched read-only, nothing
  * committed. EUNKNOWN: latched, the commit may or may not be there. ECONFLICT: this save id holds
  * another root. */

@@ -80,8 +80,8 @@ struct st_run {
     uint64_t next_seq, next_segment;
     struct spare spare;
     uint64_t last_bytes, last_bytes_new; /* of the last save with something new; 0: none yet */
-    struct held *held;        /* who reads what, see held.h */
-    const uint64_t *removing; /* seqs of the boundaries that are just being removed */
+    struct held *held;                   /* who reads what, see held.h */
+    const uint64_t *removing;            /* seqs of the boundaries that are just being removed */
     uint32_t removing_count;
 };
 

@@ -55,8 +55,7 @@ enum cairn_kind { CAIRN_KIND_DTYPES = 1, CAIRN_KIND_WEIGHTED = 2, CAIRN_KIND_MOD
 
 enum cairn_precision { CAIRN_NATIVE = 0, CAIRN_FULL = 1, CAIRN_HALF = 2, CAIRN_DOUBLE = 3 };
 
-/* Bits of cairn_boundary.warnings: committed, but look at it. STALE (reserved, not set yet): the
- * step moved, but all trainable values are those of the parent. */
+/* Bits of cairn_boundary.warnings. STALE: the step moved, all that is trained is as it was. */
 enum cairn_warning { CAIRN_WARNING_STALE = 1 };
 
 enum cairn_entry_flag { CAIRN_HAS_ID = 1, CAIRN_TRAINABLE = 2 };
@@ -112,7 +111,8 @@ struct cairn_boundary {
     uint64_t nan_count, inf_count;    /* elements that are NaN, or infinite, as they are stored */
     uint32_t kind; /* in a list also with bits of later releases: cairn_load says ENOTSUP */
     uint32_t precision;
-    uint32_t warnings; /* enum cairn_warning; told by saves only */
+    uint32_t warnings;                             /* enum cairn_warning */
+    uint64_t trainable_bytes, trainable_new_bytes; /* of the model: all; not as in the parent */
     bool exact;
     bool finite;  /* none in trainable model tensors and the optimizer, as who saved it counted */
     bool damaged; /* in a list: what is stored of it cannot be read, only seq is known */

@@ -132,14 +132,19 @@ enum precision {
     PRECISION_DOUBLE = 3
 };
 
-/* The immutable row of a boundary. BEGIN announces one (seq, created_ns, digest still empty). */
 /* What was found out or decided about a boundary after its commit. */
 enum {
     MARK_ABANDONED = 1, /* a rollback led behind it */
     MARK_DAMAGED = 2,   /* its payload did not verify */
     MARK_ALL = 3
 };
+/* What a commit finds odd about a boundary. */
+enum {
+    WARNING_STALE = 1, /* the step moved, nothing of what is trained did */
+    WARNING_ALL = 1
+};
 
+/* The immutable row of a boundary. BEGIN announces one (seq, created_ns, digest still empty). */
 struct boundary {
     uint64_t seq;
     uint64_t parent_seq; /* 0: none */
@@ -162,6 +167,9 @@ struct boundary {
     bool not_finite;            /* some entry spoils it (finite.h) */
     unsigned marks;             /* MARK_*: of its listing, not of its row; this and the next, too */
     uint32_t pin_count;
+    uint64_t trainable_bytes; /* of trainable chunks and values of the model; not in BEGIN ... */
+    uint64_t trainable_new_bytes; /* ... nor these: so many are not those of its parent */
+    unsigned warnings;            /* WARNING_* */
     struct digest root;
     const struct label *labels;
     const struct component_info *components;

@@ -248,6 +248,9 @@ int rules_begin(const struct boundary *b, struct err *err)
     if (b->marks != 0 || b->pin_count != 0) {
         return err_set(err, -CAIRN_EINVAL, "marks and pins are the daemon's to tell");
     }
+    if (b->trainable_bytes != 0 || b->trainable_new_bytes != 0 || b->warnings != 0) {
+        return err_set(err, -CAIRN_EINVAL, "what changed is the daemon's to tell");
+    }
     int rc = rules_kind(b, err);
     rc = rc < 0 ? rc : rules_supported(b, err);
     rc = rc < 0 ? rc : rules_exact(b, err);

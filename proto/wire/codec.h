@@ -145,7 +145,6 @@ struct wire_seal {
 };
 struct wire_committed {
     struct boundary boundary;
-    uint32_t warnings;
 };
 struct wire_find {
     struct slice run;

@@ -126,6 +126,24 @@ codec_boundary_lists_from(struct codec *c, const Cairn__Boundary *pb, struct bou
     return rc;
 }
 
+static int
+codec_boundary_rest_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret)
+{
+    int rc = codec_count(
+        c, "trainable_bytes", pb->has_trainable_bytes, pb->trainable_bytes, &ret->trainable_bytes);
+    rc = rc < 0 ? rc
+                : codec_count(c,
+                              "trainable_new_bytes",
+                              pb->has_trainable_new_bytes,
+                              pb->trainable_new_bytes,
+                              &ret->trainable_new_bytes);
+    if (rc == 0 && pb->has_warnings &&
+        (pb->warnings == 0 || (pb->warnings & ~(uint32_t)WARNING_ALL) != 0)) {
+        rc = codec_refuse(c, "warnings", "none, or one that is not known");
+    }
+    return rc;
+}
+
 int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct boundary *ret)
 {
     *ret = (struct boundary){
@@ -148,8 +166,10 @@ int codec_boundary_from(struct codec *c, const Cairn__Boundary *pb, struct bound
         .not_finite = pb->has_not_finite && pb->not_finite,
         .marks = pb->has_marks ? pb->marks : 0,
         .pin_count = pb->has_pins ? pb->pins : 0,
+        .warnings = pb->has_warnings ? pb->warnings : 0,
     };
-    int rc = codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
+    int rc = codec_boundary_rest_from(c, pb, ret);
+    rc = rc < 0 ? rc : codec_count(c, "nan", pb->has_nan, pb->nan, &ret->nonfinite.nan);
     rc = rc < 0 ? rc : codec_count(c, "inf", pb->has_inf, pb->inf, &ret->nonfinite.inf);
     if (rc == 0 && pb->has_not_finite && !pb->not_finite) {
         rc = codec_refuse(c, "not_finite", "false, which is said by leaving it out");
@@ -193,6 +213,12 @@ static void codec_boundary_numbers_to(const struct boundary *from, Cairn__Bounda
     pb->marks = from->marks;
     pb->has_pins = from->pin_count != 0;
     pb->pins = from->pin_count;
+    pb->has_trainable_bytes = from->trainable_bytes != 0;
+    pb->trainable_bytes = from->trainable_bytes;
+    pb->has_trainable_new_bytes = from->trainable_new_bytes != 0;
+    pb->trainable_new_bytes = from->trainable_new_bytes;
+    pb->has_warnings = from->warnings != 0;
+    pb->warnings = from->warnings;
     pb->root = codec_bin_of(from->root.byte, sizeof from->root.byte);
 }
 

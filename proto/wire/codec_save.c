@@ -142,7 +142,6 @@ void *codec_seal_to(struct bump *b, const union wire_msg *msg)
 int codec_committed_from(struct codec *c, const void *pb, union wire_msg *ret)
 {
     const Cairn__Committed *m = pb;
-    ret->committed.warnings = m->warnings;
     return codec_boundary_from(c, m->boundary, &ret->committed.boundary);
 }
 
@@ -153,6 +152,5 @@ void *codec_committed_to(struct bump *b, const union wire_msg *msg)
         return NULL;
     }
     pb->boundary = codec_boundary_to(b, &msg->committed.boundary);
-    pb->warnings = msg->committed.warnings;
     return pb->boundary == NULL ? NULL : pb;
 }

@@ -1,8 +1,7 @@
 /* What a trainer does not change is stored once. */
+#include <cairn/admin.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cairn/admin.h>
 
 #include "site.h"
 #include "support/case.h"
@@ -23,16 +22,9 @@ static void lora_fill(struct job *j)
         (void)snprintf(path, sizeof path, "%02u.norm", (unsigned)layer);
         (void)BOX_ADD(&j->model, path, id + 1, CAIRN_HAS_ID, CAIRN_F32, 1, norm, id + 1);
         (void)snprintf(path, sizeof path, "%02u.adapter", (unsigned)layer);
-        (void)BOX_ADD(&j->model,
-                      path,
-                      id + 2,
-                      CAIRN_HAS_ID | CAIRN_TRAINABLE,
-                      CAIRN_F32,
-                      2,
-                      adapter,
-                      id + 2);
         (void)BOX_ADD(
-            &j->optimizer, "moment", id + 2, CAIRN_HAS_ID, CAIRN_F32, 2, adapter, id + 3);
+            &j->model, path, id + 2, CAIRN_HAS_ID | CAIRN_TRAINABLE, CAIRN_F32, 2, adapter, id + 2);
+        (void)BOX_ADD(&j->optimizer, "moment", id + 2, CAIRN_HAS_ID, CAIRN_F32, 2, adapter, id + 3);
     }
 }
 
@@ -68,6 +60,58 @@ static void lora_saves(struct site *s)
     cr_assert_eq(cairn_remove(s->c, "seq:1", NULL), 0, "%s", cairn_error(s->c));
     cr_assert_eq(cairn_remove(s->c, "seq:3", NULL), 0, "%s", cairn_error(s->c));
     site_check(s, "latest");
+}
+
+/* What is trained is told by its bytes, and whether all of it stands still. */
+static void told(struct site *s, uint64_t step, unsigned warnings, bool changed)
+{
+    struct cairn_boundary b;
+    struct cairn_boundary listed;
+    size_t count = 0;
+    site_save(s, step, &b);
+    cr_assert_eq(b.warnings, warnings, "step %u", (unsigned)step);
+    cr_assert_gt(b.trainable_bytes, 0);
+    cr_assert_eq(b.trainable_new_bytes > 0, changed, "step %u", (unsigned)step);
+    cr_assert_leq(b.trainable_new_bytes, b.trainable_bytes);
+    cr_assert_eq(cairn_list(s->c, "latest", 1, &listed, &count), 0, "%s", cairn_error(s->c));
+    cr_assert(count == 1 && listed.seq == b.seq && listed.warnings == warnings);
+    cr_assert_eq(listed.trainable_new_bytes, b.trainable_new_bytes);
+}
+
+static void told_of_all(struct site *s)
+{
+    told(s, 1, 0, true);
+    told(s, 2, CAIRN_WARNING_STALE, false);
+    told(s, 2, 0, false); /* the same step again is no new one */
+    bytes_fill(s->job.model.tensors[0]->data, 8, 1234);
+    told(s, 3, 0, true);
+    told(s, 4, CAIRN_WARNING_STALE, false);
+}
+
+CASE(dedup, a_stale_capture_is_told, .timeout = 60)
+{
+    struct site s;
+    site_up(&s);
+    job_fill(&s.job, 1); /* trained values that lie in rows */
+    told_of_all(&s);
+    site_down(&s);
+}
+
+CASE(dedup, a_stale_capture_in_chunks_is_told, .timeout = 60)
+{
+    static const uint64_t shape[] = { 1100, 1024 };
+    const uint32_t both = CAIRN_HAS_ID | CAIRN_TRAINABLE;
+    struct site s;
+    struct cairn_boundary b;
+    site_up(&s);
+    (void)BOX_ADD(&s.job.model, "a", 1, both, CAIRN_F32, 2, shape, 1);
+    (void)BOX_ADD(&s.job.model, "b", 2, both, CAIRN_F32, 2, shape, 2);
+    told_of_all(&s);
+    bytes_fill(s.job.model.tensors[1]->data, 8, 99);
+    site_save(&s, 5, &b);
+    cr_assert_eq(b.trainable_bytes, 2 * s.job.model.tensors[0]->bytes);
+    cr_assert_eq(b.trainable_new_bytes, s.job.model.tensors[1]->bytes);
+    site_down(&s);
 }
 
 CASE(dedup, adapters_between_frozen_weights, .timeout = 120)

@@ -148,6 +148,9 @@ CASE(rules, E30_begin)
     b.nonfinite.inf = 1;
     rules_begin_refused(&b, -CAIRN_EINVAL, "NaN or Inf");
     b = sample_begin();
+    b.warnings = WARNING_STALE;
+    rules_begin_refused(&b, -CAIRN_EINVAL, "what changed");
+    b = sample_begin();
     b.entry_count = (uint64_t)LIMIT_ENTRIES * 8 + 1;
     rules_begin_refused(&b, -CAIRN_ELIMIT, "entries");
 }
