@@ -84,18 +84,20 @@ static int digits_open(struct digits *d)
     return rc < 0 ? digits_failed(d, "open", rc) : 0;
 }
 
-/* Load the newest boundary and restore it. That there is none is told by cairn_load alone, and only
- * a job that no restore has touched may then start fresh. */
+/* Load the newest boundary, or the one that was asked for, and restore it. That there is none is
+ * told by cairn_load alone, and only a job that no restore has touched may then start fresh. */
 static int digits_restore(struct digits *d)
 {
     struct cairn_record *record = NULL;
     struct cairn_boundary boundary;
-    int rc = cairn_load(d->run, "latest", 0, &record);
-    if (rc == -CAIRN_ENOENT && !d->touched) {
+    const char *from = d->options.from;
+    int rc = cairn_load(d->run, from != NULL ? from : "latest", 0, &record);
+    if (rc == -CAIRN_ENOENT && !d->touched && from == NULL) {
         events_text(d->events, "fresh", "");
         return 0;
     }
     if (rc == 0) {
+        d->description.trainer.rollback = from != NULL;
         d->touched = true; /* if the next call fails half way, the job is a mixture */
         rc = cairn_restore_weighted_with_dtypes(d->run, record, &d->description.trainer);
     }
@@ -180,6 +182,9 @@ static int digits_train(struct digits *d)
     while (rc == 0 && d->job.updates < d->options.updates && !stop_asked()) {
         uint64_t before = d->job.updates;
         job_microbatch(&d->job);
+        if (d->job.updates != before && d->job.updates == d->options.spoil_after) {
+            job_spoil(&d->job);
+        }
         if (d->job.updates != before && d->job.updates % report_every == 0) {
             (void)printf("update %" PRIu64 ": loss %.4f, learning rate %.2e\n",
                          d->job.updates,

@@ -6,6 +6,9 @@
  * The order is the seed's: gradients, model, optimizer, scheduler, state, dtypes, window; a
  * model-state record begins with its model and its contract, which its gradients are then held
  * against. */
+#include <cairn/keep.h>
+#include <stdio.h>
+
 #include "internal/fault.h"
 #include "lib/members.h"
 #include "lib/odd.h"
@@ -284,6 +287,15 @@ static void restore_order(struct restore *x)
     x->steps[4] = (struct restore_step){ COMPONENT_STATE, &x->t->state };
 }
 
+/* The run goes on from here. */
+static int restore_rollback(struct cairn *c, const struct cairn_record *r)
+{
+    char selector[32];
+    (void)snprintf(selector, sizeof selector, "seq:%llu", (unsigned long long)r->boundary.seq);
+    int rc = cairn_rollback(c, selector, NULL);
+    return rc < 0 ? err_wrap(&c->err, rc, "restored, but the run does not go on from it") : 0;
+}
+
 static int restore_run(struct cairn *c,
                        const struct cairn_record *r,
                        const struct cairn_trainer *t,
@@ -305,7 +317,8 @@ static int restore_run(struct cairn *c,
     contract_init(&x.live);
     restore_order(&x);
     rc = restore_enter(c);
-    return rc < 0 ? rc : restore_code(c, restore_both(&x));
+    rc = rc < 0 ? rc : restore_code(c, restore_both(&x));
+    return rc < 0 || !t->rollback ? rc : restore_rollback(c, r);
 }
 
 int cairn_restore(struct cairn *c, const struct cairn_record *r, const struct cairn_trainer *t)

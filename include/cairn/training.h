@@ -76,6 +76,11 @@ struct cairn_trainer {
      * `get`, so that rot is ECORRUPT before anything is written. It costs one more read of the
      * record. False: what is read is verified as it comes, and rot ends a restore in its middle. */
     bool verify_first;
+    /* Restores: the run goes on from this record. When all of it was restored, what came after it
+     * is abandoned (cairn_rollback, cairn/keep.h), so that whoever loads `latest` next, after a
+     * crash before the next save too, gets this one. That this fails, fails the restore, in which
+     * all was written. */
+    bool rollback;
     /* Told, in a sentence, what a capture or restore found odd and went on with. It lives for the
      * call; NULL: nobody is told. Never called when strict. Do not call the library from it. */
     void (*warn)(void *arg, const char *sentence);

@@ -43,6 +43,9 @@ void job_fini(struct job *j);
 /* Train one microbatch; the last one of a window also makes the update. */
 void job_microbatch(struct job *j);
 
+/* What a bad step does: a NaN in a weight, which is everywhere some steps later. */
+void job_spoil(struct job *j);
+
 /* Share of the held-out rows that the network names rightly. */
 double job_accuracy(struct job *j);
 

@@ -16,6 +16,8 @@ enum {
     OPT_SAVE_EVERY,
     OPT_SCHEDULER,
     OPT_SEED,
+    OPT_FROM,
+    OPT_SPOIL_AFTER,
     OPT_NO_SAVE,
     OPT_EVENTS,
     OPT_KEEP_GOING,
@@ -38,6 +40,14 @@ static const struct argp_option options_table[] = {
       0 },
     { "scheduler", OPT_SCHEDULER, "NAME", 0, "cosine or step (cosine)", 0 },
     { "seed", OPT_SEED, "N", 0, "of everything random (1)", 0 },
+    { "from",
+      OPT_FROM,
+      "SELECTOR",
+      0,
+      "resume from this boundary, and have the run go on from it: finite, step:N, seq:N, latest~1 "
+      "(without: the newest)",
+      0 },
+    { "spoil-after", OPT_SPOIL_AFTER, "N", 0, "put a NaN into a weight after N updates", 0 },
     { "no-save", OPT_NO_SAVE, NULL, 0, "train without cairn: neither resume nor save", 0 },
     { "events", OPT_EVENTS, "FILE", 0, "append a line per event", 0 },
     { "keep-going",
@@ -104,6 +114,9 @@ static int options_text(int key, const char *text, struct options *o)
     case OPT_EVENTS:
         o->events = text;
         return 0;
+    case OPT_FROM:
+        o->from = text;
+        return 0;
     case OPT_NO_SAVE:
         o->no_save = true;
         return 0;
@@ -133,6 +146,8 @@ static error_t options_set(int key, char *text, struct argp_state *state)
         return options_number(state, text, 1, MLP_ROWS_MAX, &o->job.rows_max);
     case OPT_SAVE_EVERY:
         return options_number(state, text, 1, UINT32_MAX, &o->save_every);
+    case OPT_SPOIL_AFTER:
+        return options_number(state, text, 1, UINT32_MAX, &o->spoil_after);
     case OPT_SEED:
         return options_number(state, text, 0, UINT64_MAX, &o->job.seed);
     case OPT_TIMEOUT:

@@ -12,6 +12,8 @@ struct options {
     uint64_t updates;
     uint64_t save_every; /* microbatches */
     uint64_t timeout_s;
+    const char *from;     /* selector; NULL: the newest, and the line goes on */
+    uint64_t spoil_after; /* updates; 0: never */
     bool no_save;
     bool keep_going;
     struct job_config job;
