@@ -260,18 +260,17 @@ static bool share_take(struct st_save *save, const struct share_copy *copy, stru
     return true;
 }
 
-/* Proved copies first: the others cost a read, and may fail. */
-static bool
-share_take_any(struct st_save *save, const struct share_lookup *l, struct save_chunk *ret)
+static bool share_take_if(struct st_save *save,
+                          const struct share_lookup *l,
+                          bool proved,
+                          struct save_chunk *ret)
 {
-    for (unsigned proved = 2; proved-- > 0;) {
-        for (uint32_t i = 0; i < l->count; i++) {
-            if (l->copies[i].proved == (proved == 1) && share_take(save, &l->copies[i], ret)) {
-                return true;
-            }
-        }
+    uint32_t i = 0;
+    while (i < l->count &&
+           (l->copies[i].proved != proved || !share_take(save, &l->copies[i], ret))) {
+        i++;
     }
-    return false;
+    return i < l->count;
 }
 
 bool share_find(struct st_save *save, const struct chunk *chunk, struct save_chunk *ret)
@@ -289,5 +288,6 @@ bool share_find(struct st_save *save, const struct chunk *chunk, struct save_chu
     struct share_lookup l = { .save = save, .chunk = chunk, .newest_seq = run->summary.latest_seq };
     (void)pthread_mutex_unlock(&run->lock);
     return l.newest_seq != 0 && env_read(&run->index, share_lookup_txn, &l, NULL) == 0 &&
-           share_take_any(save, &l, ret);
+           (share_take_if(save, &l, true, ret) || /* the others cost a read, and may fail */
+            share_take_if(save, &l, false, ret));
 }

@@ -28,7 +28,7 @@ for patch; do
     [ -r "$here/$patch.patch" ] || { echo "mutate: there is no $patch.patch" >&2 && exit 2; }
 done
 
-rules=$(sed -nE 's/^\| ([NDWFV][0-9]+) .*/\1/p' "$here/README.md")
+rules=$(sed -nE 's/^\| ([NDWFVS][0-9]+) .*/\1/p' "$here/README.md")
 broken=$(for patch in "${all[@]}"; do number_of "$patch"; done | sort -u)
 for rule in $rules; do
     if ! grep -qx "$rule" <<<"$broken" && ! grep -q "^| $rule .*: no patch," "$here/README.md"; then

@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include "raw.h"
+#include "record/digest.h"
 
 #define FLOATS 300000u
-#define CHUNK_BYTES 1200128u /* of that many, whole pages */
+#define CHUNK_BYTES UINT64_C(1200128) /* of that many, whole pages */
 
 struct some {
     struct fix f;
@@ -39,8 +40,8 @@ static void saves(const struct some *s, struct rec *r, unsigned fresh)
 {
     struct err err = { .code = 0 };
     cr_assert_eq(rec_save(r, s->f.run, &err), 0, "%s", err.msg);
-    cr_assert_eq(r->b.bytes_new, (uint64_t)fresh * CHUNK_BYTES);
-    cr_assert_eq(r->b.bytes_shared, (uint64_t)(2 - fresh) * CHUNK_BYTES);
+    cr_assert_eq(r->b.bytes_new, fresh * CHUNK_BYTES);
+    cr_assert_eq(r->b.bytes_shared, (2 - fresh) * CHUNK_BYTES);
     rec_compare(r, s->f.run, r->b.seq);
 }
 
@@ -80,7 +81,7 @@ static void sound(struct some *s)
     fix_reopen(&s->f);
 }
 
-CASE(share, what_did_not_change_is_written_once)
+CASE(share, S8_what_did_not_change_is_written_once)
 {
     struct some s;
     some_start(&s);
@@ -98,9 +99,32 @@ CASE(share, what_did_not_change_is_written_once)
     fix_remove(&s.f);
 }
 
+/* Nothing of the model changed, and yet it is another step. */
+CASE(share, S7_a_stale_capture_is_told)
+{
+    static const struct {
+        uint64_t step, model;
+        unsigned warnings;
+    } saved[] = { { 1, 7, 0 }, { 2, 7, WARNING_STALE }, { 2, 7, 0 }, { 3, 8, 0 }, { 4, 7, 0 } };
+    struct some s;
+    struct err err = { .code = 0 };
+    some_start(&s);
+    for (uint64_t i = 0; i < sizeof saved / sizeof saved[0]; i++) {
+        struct rec *r = rec_of(100 + i, saved[i].model, i);
+        r->b.step = saved[i].step;
+        r->b.root = digest_root(&r->b, r->infos, r->info_count);
+        cr_assert_eq(rec_save(r, s.f.run, &err), 0, "%s", err.msg);
+        cr_assert_eq(r->b.warnings, saved[i].warnings, "save %u", (unsigned)i);
+        cr_assert_eq(r->b.trainable_bytes, FLOATS * sizeof(float));
+        (void)rec_free(r);
+    }
+    sound(&s);
+    fix_remove(&s.f);
+}
+
 /* The first boundary goes, its frozen chunk stays for the others: the rest of its file is given
  * back. With the last that refers to it the file goes. */
-CASE(share, places_are_given_back)
+CASE(share, S3_places_are_given_back)
 {
     struct some s;
     some_start(&s);
@@ -146,7 +170,7 @@ CASE(share, two_equal_chunks_of_a_record_are_one)
 
 /* What has rotted before it was ever referred to is found out, and written again; the new copy is
  * the one that later boundaries refer to. */
-CASE(share, what_is_not_what_its_digest_says_is_written_again)
+CASE(share, S1_what_is_not_what_its_digest_says_is_written_again)
 {
     struct some s;
     char path[1024];
@@ -183,7 +207,7 @@ CASE(share, is_read_back_once)
 }
 
 /* What a save counts on stays until it has ended. */
-CASE(share, is_held_while_the_save_is_under_way)
+CASE(share, S2_is_held_while_the_save_is_under_way)
 {
     struct some s;
     struct err err = { .code = 0 };
@@ -213,7 +237,7 @@ CASE(share, is_held_while_the_save_is_under_way)
 
 /* Chunks of one boundary lie in a bounded number of files: what is in yet another one is written
  * again. Each save changes one tensor more, and the one before it goes. */
-CASE(share, of_many_files_some_is_written_again)
+CASE(share, S6_of_many_files_some_is_written_again)
 {
     enum { TENSORS = 8, FILES = 3 };
     const struct st_options options = { .share_segments = FILES };
@@ -248,7 +272,7 @@ CASE(share, of_many_files_some_is_written_again)
 /* ---- when the index is damaged --------------------------------------------------------------- */
 
 /* Which boundary refers to what is not certain: nothing is freed, and nobody is blamed for it. */
-CASE(share, a_damaged_ref_keeps_all)
+CASE(share, S4_a_damaged_ref_keeps_all)
 {
     struct some s;
     const uint64_t first = 1;
@@ -276,7 +300,7 @@ CASE(share, a_damaged_ref_keeps_all)
 /* ---- when the machine dies ------------------------------------------------------------------- */
 
 /* Removed, and its place not given back yet: the next opening does. */
-CASE(share, killed_before_the_place_is_given_back)
+CASE(share, S5_killed_before_the_place_is_given_back)
 {
     struct some s;
     int status = 0;
