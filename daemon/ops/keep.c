@@ -290,7 +290,11 @@ static void retention_done(struct job *job)
     } else {
         keep_round_ended(ops, run);
     }
+    bool waited_for = run->waits != NULL; /* who waits holds it */
     run_put(run);
+    if (waited_for) {
+        run_kick(run);
+    }
     ops_check_stopped(ops);
 }
 

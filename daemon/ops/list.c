@@ -182,6 +182,7 @@ void op_run_drop(struct session *s, const struct frame_in *in)
     static const struct query_kind kind = { .name = "RUN_DROP",
                                             .access = ACCESS_DROP,
                                             .settle = true,
+                                            .kept = true, /* or who saved last had to wait */
                                             .work = run_open_work,
                                             .reply = drop_reply };
     struct query *q = query_new(s, in->frame->request, &kind, &in->msg->run_drop.run);

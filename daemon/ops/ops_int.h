@@ -87,6 +87,7 @@ struct run_wish {
 /* A question that must not overtake what was sealed before it. */
 struct run_wait {
     void (*settled)(struct run_wait *wait);
+    bool kept; /* also for what its policy removes after a commit */
     uint64_t ticket;
     struct run_wait *next;
 };
@@ -118,7 +119,8 @@ struct run {
 /* EBUSY: every open run is held, or the share of the uid that asks (run_share) is. */
 void run_get(struct ops *ops, const struct run_name *name, struct run_wish *wish);
 void run_put(struct run *run);
-/* Call wait->settled when all that is sealed by now has ended; maybe at once. */
+/* Call wait->settled when all that is sealed by now has ended, and with wait->kept the run's policy
+ * is not being done; maybe at once. */
 void run_settle(struct run *run, struct run_wait *wait);
 /* An upload of the run ended or moved: next commit, waiting questions. */
 void run_kick(struct run *run);

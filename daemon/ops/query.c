@@ -213,6 +213,7 @@ static void query_run_ready(struct run_wish *wish, struct run *run, const struct
         return;
     }
     q->wait.settled = query_settled;
+    q->wait.kept = q->kind->kept;
     if (q->kind->settle) {
         run_settle(run, &q->wait);
     } else {

@@ -7,7 +7,8 @@
 struct query_kind {
     const char *name;
     enum access access;
-    bool settle;                     /* wait for what was sealed before */
+    bool settle;                     /* wait for what was sealed before ... */
+    bool kept;                       /* ... and for what its policy removes after it */
     bool missing_ok;                 /* a run that is not there is no error: reply with run NULL */
     bool checks;                     /* on the pool for long checks */
     bool writes;                     /* on the writer of its run, in order with the commits */

@@ -2,10 +2,13 @@
  * and the next save, for its turn to commit. */
 #include "ops/ops_int.h"
 
-static bool run_settled(const struct run *run, uint64_t ticket)
+static bool run_settled(const struct run *run, const struct run_wait *wait)
 {
+    if (wait->kept && run->keeping) {
+        return false;
+    }
     for (const struct upload *u = run->uploads; u != NULL; u = u->next) {
-        if (u->seal_ticket != 0 && u->seal_ticket <= ticket) {
+        if (u->seal_ticket != 0 && u->seal_ticket <= wait->ticket) {
             return false;
         }
     }
@@ -15,7 +18,7 @@ static bool run_settled(const struct run *run, uint64_t ticket)
 void run_settle(struct run *run, struct run_wait *wait)
 {
     wait->ticket = run->seal_count;
-    if (run_settled(run, wait->ticket)) {
+    if (run_settled(run, wait)) {
         wait->settled(wait);
         return;
     }
@@ -34,7 +37,7 @@ void run_kick(struct run *run)
     struct run_wait **end = &settled;
     while (*at != NULL) {
         struct run_wait *wait = *at;
-        if (run_settled(run, wait->ticket)) {
+        if (run_settled(run, wait)) {
             *at = wait->next;
             wait->next = NULL;
             *end = wait;

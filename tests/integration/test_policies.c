@@ -89,6 +89,20 @@ CASE(keep, after_each_commit)
     site_down(&s);
 }
 
+/* What the policy does after a commit is no reason to refuse who saved that. */
+CASE(keep, a_run_can_be_dropped_right_after_a_save, .timeout = 60)
+{
+    struct site s;
+    site_up(&s);
+    job_fill(&s.job, 1);
+    for (uint64_t round = 0; round < 60; round++) {
+        site_save(&s, 1, NULL);
+        site_save(&s, 2, NULL);
+        cr_assert_eq(cairn_run_drop(s.c), 0, "round %u: %s", (unsigned)round, cairn_error(s.c));
+    }
+    site_down(&s);
+}
+
 CASE(keep, a_dry_run_tells_and_does_nothing)
 {
     struct site s;
