@@ -13,6 +13,7 @@ const struct command commands[] = {
     { "show", "SELECTOR [PATH]", "what one boundary holds", cmd_show },
     { "verify", "RUN|SELECTOR", "read and check what is stored", cmd_verify },
     { "keep", "RUN", "which boundaries stay", cmd_keep },
+    { "du", "[RUN]", "what runs and boundaries take of the disk", cmd_du },
     { "rollback", "SELECTOR", "go on from an older boundary", cmd_rollback },
     { "pin", "SELECTOR", "have a boundary stay, whatever the policy says", cmd_pin },
     { "unpin", "SELECTOR", "take a pin away", cmd_unpin },

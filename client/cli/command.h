@@ -63,6 +63,7 @@ int cmd_log(const struct cmd_options *global, int argc, char **argv);
 int cmd_show(const struct cmd_options *global, int argc, char **argv);
 int cmd_verify(const struct cmd_options *global, int argc, char **argv);
 int cmd_keep(const struct cmd_options *global, int argc, char **argv);
+int cmd_du(const struct cmd_options *global, int argc, char **argv);
 int cmd_rollback(const struct cmd_options *global, int argc, char **argv);
 int cmd_pin(const struct cmd_options *global, int argc, char **argv);
 int cmd_unpin(const struct cmd_options *global, int argc, char **argv);

@@ -62,10 +62,19 @@ static struct cairn_kept keep_public(const struct wire_kept_boundary *from)
                                 .step = from->step,
                                 .created_ns = from->created_ns,
                                 .own_bytes = from->own_bytes,
+                                .shared_bytes = from->shared_bytes,
                                 .why = from->why,
                                 .rule = from->rule,
                                 .goes = from->why >= KEEP_GOES };
 }
+
+/* What a policy would do, page by page. */
+struct keep_dry {
+    int (*each)(void *arg, const struct cairn_kept *kept); /* or NULL */
+    void *arg;
+    char *ret_policy; /* or NULL */
+    uint64_t boundary_count, bytes;
+};
 
 /* A page is copied before anybody is called: a callback may use the handle. */
 static int
@@ -91,14 +100,43 @@ keep_page(struct cairn *c, union wire_msg *ask, struct cairn_kept **ret, union w
     return 0;
 }
 
+static int keep_pages(struct cairn *c, const char *policy, struct keep_dry *dry)
+{
+    union wire_msg answer = { .kept = { .more = true } };
+    union wire_msg ask = { .keep = { .run = slice_str(c->run),
+                                     .dry_run = true,
+                                     .has_policy = policy != NULL,
+                                     .policy =
+                                         policy == NULL ? slice_of(NULL, 0) : slice_str(policy) } };
+    bool more = true;
+    int rc = 0;
+    while (rc == 0 && more) {
+        struct cairn_kept *page = NULL;
+        rc = keep_page(c, &ask, &page, &answer);
+        more = rc == 0 && answer.kept.more;
+        uint32_t count = rc == 0 ? answer.kept.count : 0;
+        if (rc == 0) {
+            keep_text(dry->ret_policy, answer.kept.policy);
+            dry->boundary_count += count;
+            dry->bytes = answer.kept.bytes;
+        }
+        for (uint32_t i = 0; rc == 0 && dry->each != NULL && i < count; i++) {
+            rc = dry->each(dry->arg, &page[i]);
+        }
+        free(page);
+    }
+    return rc;
+}
+
 int cairn_keep_ask(struct cairn *c,
                    const char *policy,
                    int (*each)(void *arg, const struct cairn_kept *kept),
                    void *arg,
                    char *ret_policy)
 {
-    union wire_msg answer = { .kept = { .more = true } };
+    struct keep_dry dry = { .each = each, .arg = arg };
     int rc = cl_enter_run(c, 0);
+    dry.ret_policy = ret_policy;
     if (rc < 0) {
         return rc;
     }
@@ -106,24 +144,33 @@ int cairn_keep_ask(struct cairn *c,
         return cl_invalid(c, "what a policy does needs a function to call");
     }
     rc = keep_check(c, policy, false);
-    union wire_msg ask = { .keep = { .run = slice_str(c->run),
-                                     .dry_run = true,
-                                     .has_policy = policy != NULL,
-                                     .policy =
-                                         policy == NULL ? slice_of(NULL, 0) : slice_str(policy) } };
-    bool more = true;
-    while (rc == 0 && more) {
-        struct cairn_kept *page = NULL;
-        rc = keep_page(c, &ask, &page, &answer);
-        more = rc == 0 && answer.kept.more;
-        uint32_t count = rc == 0 ? answer.kept.count : 0;
-        if (rc == 0) {
-            keep_text(ret_policy, answer.kept.policy);
-        }
-        for (uint32_t i = 0; rc == 0 && i < count; i++) {
-            rc = each(arg, &page[i]);
-        }
-        free(page);
+    return rc < 0 ? rc : keep_pages(c, policy, &dry);
+}
+
+int cairn_usage(struct cairn *c,
+                int (*each)(void *arg, const struct cairn_kept *kept),
+                void *arg,
+                struct cairn_usage *ret)
+{
+    struct keep_dry dry = { .each = each, .arg = arg };
+    union wire_msg answer;
+    int rc = cl_enter_run(c, 0);
+    if (rc < 0) {
+        return rc;
+    }
+    if (ret == NULL) {
+        return cl_invalid(c, "what a run takes needs a place to go");
+    }
+    const union wire_msg ask = { .usage = { .run = slice_str(c->run) } };
+    rc = cl_ask(c, WIRE_USAGE, &ask, WIRE_USAGE_INFO, &answer);
+    const struct wire_usage_info info = answer.usage_info;
+    rc = rc < 0 ? rc : keep_pages(c, NULL, &dry);
+    if (rc == 0) {
+        *ret = (struct cairn_usage){ .boundary_count = dry.boundary_count,
+                                     .payload_bytes = dry.bytes,
+                                     .segment_bytes = info.segment_bytes,
+                                     .unnamed_bytes = info.unnamed_bytes,
+                                     .index_bytes = info.index_bytes };
     }
     return rc;
 }

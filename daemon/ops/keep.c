@@ -99,6 +99,7 @@ static int keep_each(void *arg, const struct st_kept *kept, struct err *err)
     struct query *q = l->query;
     struct wire_kept *to = &q->msg.kept;
     const struct keep_item *item = kept->item;
+    to->bytes = kept->run_bytes;
     if (q->below != 0 && item->seq >= q->below) {
         return 0;
     }
@@ -110,6 +111,7 @@ static int keep_each(void *arg, const struct st_kept *kept, struct err *err)
                                                         .step = item->step,
                                                         .created_ns = item->created_ns,
                                                         .own_bytes = kept->own_bytes,
+                                                        .shared_bytes = kept->shared_bytes,
                                                         .why = item->why,
                                                         .rule = item->rule };
     return query_check(q, err);

@@ -1,4 +1,4 @@
-/* list.c: runs: is it there, which are there, away with it. */
+/* list.c: runs: is it there, which are there, what it takes, away with it. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -128,6 +128,35 @@ void op_run_list(struct session *s, const struct frame_in *in)
     struct query *q = query_new(s, in->frame->request, &kind, NULL);
     if (q != NULL) {
         q->flag = in->msg->run_list.all;
+        query_start(q);
+    }
+}
+
+/* ---- USAGE -------------------------------------------------------------------------------------
+ */
+
+static int usage_work(struct query *q)
+{
+    struct st_usage usage = { .segment_bytes = 0 };
+    int rc = st_usage(q->run->st, &usage, &q->err);
+    q->msg.usage_info = (struct wire_usage_info){ .segment_bytes = usage.segment_bytes,
+                                                  .unnamed_bytes = usage.unnamed_bytes,
+                                                  .index_bytes = usage.index_bytes };
+    return rc;
+}
+
+static void usage_reply(struct query *q)
+{
+    conn_send(q->session->conn, WIRE_USAGE_INFO, q->request, &q->msg);
+}
+
+void op_usage(struct session *s, const struct frame_in *in)
+{
+    static const struct query_kind kind = {
+        .name = "USAGE", .access = ACCESS_READ, .work = usage_work, .reply = usage_reply
+    };
+    struct query *q = query_new(s, in->frame->request, &kind, &in->msg->usage.run);
+    if (q != NULL) {
         query_start(q);
     }
 }

@@ -233,10 +233,11 @@ struct frame_in {
     struct buf *buf;
 };
 typedef void op_fn(struct session *s, const struct frame_in *in);
-op_fn op_pin, op_unpin, op_label, op_pin_list, op_policy, op_keep, op_rollback, op_delete, op_hello,
-    op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open, op_arena_mapped, op_arena_close,
-    op_begin, op_chunks, op_entries, op_data, op_seal, op_abort, op_find, op_describe, op_manifest,
-    op_chunk_list, op_resident, op_close, op_load, op_release, op_verify, op_status;
+op_fn op_pin, op_unpin, op_label, op_pin_list, op_policy, op_keep, op_usage, op_rollback, op_delete,
+    op_hello, op_ping, op_run_open, op_run_list, op_run_drop, op_arena_open, op_arena_mapped,
+    op_arena_close, op_begin, op_chunks, op_entries, op_data, op_seal, op_abort, op_find,
+    op_describe, op_manifest, op_chunk_list, op_resident, op_close, op_load, op_release, op_verify,
+    op_status;
 
 /* ---- uploads (upload*.c) ---- */
 enum upload_state {

@@ -31,6 +31,7 @@ static const struct {
     [WIRE_PIN_LIST] = { op_pin_list, false, false },
     [WIRE_POLICY] = { op_policy, false, false },
     [WIRE_KEEP] = { op_keep, false, false },
+    [WIRE_USAGE] = { op_usage, false, false },
     [WIRE_ROLLBACK] = { op_rollback, false, false },
     [WIRE_FIND] = { op_find, false, false },
     [WIRE_DESCRIBE] = { op_describe, false, false },

@@ -190,6 +190,34 @@ static int retain_txn(struct txn *t, void *arg, struct err *err)
 
 /* ---- what is done about it ------------------------------------------------------------------- */
 
+/* What the plan is about to change: weighing one that goes lightens what it shared. */
+static struct st_kept *retain_weights(const struct retain *r)
+{
+    struct st_kept *kept = calloc(r->count + 1, sizeof *kept);
+    for (size_t i = 0; kept != NULL && i < r->count; i++) {
+        kept[i] = (struct st_kept){ .item = &r->items[i],
+                                    .own_bytes = weigh_own(&r->weigh, i),
+                                    .shared_bytes = weigh_shared(&r->weigh, i),
+                                    .run_bytes = r->weigh.bytes };
+    }
+    return kept;
+}
+
+static int retain_tell(const struct retain *r,
+                       const struct st_keep *args,
+                       const struct st_kept *kept,
+                       struct err *err)
+{
+    int rc = 0;
+    if (kept == NULL) {
+        return err_set(err, -CAIRN_ENOMEM, "tell of %zu boundaries", r->count);
+    }
+    for (size_t i = r->count; rc == 0 && i > 0; i--) {
+        rc = args->each(args->arg, &kept[i - 1], err);
+    }
+    return rc;
+}
+
 static int retain_look(struct retain *r, const struct st_keep *args, struct err *err)
 {
     r->weighed = r->policy->max_bytes > 0 || args->wanted_bytes > 0 || args->each != NULL;
@@ -198,10 +226,7 @@ static int retain_look(struct retain *r, const struct st_keep *args, struct err 
         return rc;
     }
     retain_held(r);
-    uint64_t *own = args->each == NULL ? NULL : calloc(r->count + 1, sizeof *own);
-    for (size_t i = 0; own != NULL && i < r->count; i++) {
-        own[i] = weigh_own(&r->weigh, i);
-    }
+    struct st_kept *kept = args->each == NULL ? NULL : retain_weights(r);
     struct keep_plan plan = {
         .policy = r->policy,
         .now_ns = args->now_ns,
@@ -213,14 +238,8 @@ static int retain_look(struct retain *r, const struct st_keep *args, struct err 
         .arg = &r->weigh,
     };
     keep_decide(&plan);
-    for (size_t i = r->count; own != NULL && rc == 0 && i > 0; i--) {
-        const struct st_kept kept = { .item = &r->items[i - 1], .own_bytes = own[i - 1] };
-        rc = args->each(args->arg, &kept, err);
-    }
-    if (args->each != NULL && own == NULL) {
-        rc = err_set(err, -CAIRN_ENOMEM, "tell of %zu boundaries", r->count);
-    }
-    free(own);
+    rc = args->each == NULL ? 0 : retain_tell(r, args, kept, err);
+    free(kept);
     return rc;
 }
 

@@ -189,7 +189,9 @@ int st_policy_put(struct st_run *run, const struct policy *policy, struct err *e
  * to read meanwhile stays until the next time. */
 struct st_kept {
     const struct keep_item *item;
-    uint64_t own_bytes; /* that no other boundary of the run refers to */
+    uint64_t own_bytes;    /* that no other boundary of the run refers to */
+    uint64_t shared_bytes; /* that others refer to as well */
+    uint64_t run_bytes;    /* of all of them, each chunk once */
 };
 struct st_keep {
     const struct policy *policy; /* NULL: that of the run */
@@ -208,6 +210,14 @@ int st_keep(struct st_run *run,
             const struct st_keep *args,
             struct st_keep_done *ret,
             struct err *err);
+
+/* [any] What the run takes of the disk now. A file that comes or goes meanwhile is in it or not. */
+struct st_usage {
+    uint64_t segment_bytes; /* payload, and the footers */
+    uint64_t unnamed_bytes; /* saves under way, and the file kept for the next one */
+    uint64_t index_bytes;
+};
+int st_usage(struct st_run *run, struct st_usage *ret, struct err *err);
 
 /* [writer] Go on from an older boundary: `latest` is this one, and what came after it is abandoned:
  * no answer to latest, best, finite or a step, and first to go. An abandoned one may be chosen as

@@ -174,6 +174,16 @@ uint64_t weigh_own(const struct weigh *w, size_t index)
     return bytes;
 }
 
+uint64_t weigh_shared(const struct weigh *w, size_t index)
+{
+    uint64_t bytes = 0;
+    for (size_t u = w->first[index]; u < w->first[index + 1]; u++) {
+        const struct weigh_chunk *chunk = &w->chunks[w->uses[u]];
+        bytes += chunk->users > 1 ? chunk->bytes : 0;
+    }
+    return bytes;
+}
+
 uint64_t weigh_release(void *arg, size_t index)
 {
     struct weigh *w = arg;

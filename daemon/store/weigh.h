@@ -23,6 +23,8 @@ int weigh_init(struct weigh *w, size_t count, struct err *err);
 int weigh_read(struct weigh *w, struct txn *t, const struct keep_item *items, struct err *err);
 /* What only this one refers to. */
 uint64_t weigh_own(const struct weigh *w, size_t index);
+/* What others refer to as well. */
+uint64_t weigh_shared(const struct weigh *w, size_t index);
 /* It goes: that much is free then. The `release` of a keep_plan; arg is the weigh. */
 uint64_t weigh_release(void *arg, size_t index);
 void weigh_free(struct weigh *w);

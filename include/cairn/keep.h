@@ -51,6 +51,7 @@ enum cairn_keep_why {
 struct cairn_kept {
     uint64_t seq, step, created_ns; /* step and time are 0 when its row is damaged */
     uint64_t own_bytes;             /* on the disk, that no other boundary of the run refers to */
+    uint64_t shared_bytes;          /* on the disk, that others refer to as well */
     uint32_t why;                   /* enum cairn_keep_why */
     uint32_t rule;                  /* CAIRN_KEEP_BEST: which of the policy's best rules, from 0 */
     bool goes;
@@ -72,6 +73,24 @@ CAIRN_API int cairn_keep_ask(struct cairn *c,
  * stay.   Errors: as cairn_policy. ECONN, ETIMEDOUT: it may be done or not; asking again is fine.
  * Ownership: -.   Threads: one per handle.   Blocks: for the commits before it and its own. */
 CAIRN_API int cairn_keep(struct cairn *c, uint64_t *ret_removed, uint64_t *ret_damaged);
+
+/* What the handle's run takes of the disk, in bytes: blocks of the file system that its files
+ * occupy. payload: of all boundaries, each chunk once, which is what max-bytes is about; 0 for a
+ * boundary that is damaged. */
+struct cairn_usage {
+    uint64_t boundary_count, payload_bytes;
+    uint64_t segment_bytes; /* files with payload; more than that by what describes it */
+    uint64_t unnamed_bytes; /* saves under way, and the file that is kept for the next save */
+    uint64_t index_bytes;
+};
+/* *ret gets it, and `each` (may be NULL) is called for every boundary, newest first, with what it
+ * has for itself and what it shares; why is what the run's own policy says of it.
+ * Errors: as cairn_keep_ask.   Ownership: caller's struct; what `each` gets is valid during the
+ * call.   Threads: one per handle.   Blocks: for the commits before it. */
+CAIRN_API int cairn_usage(struct cairn *c,
+                          int (*each)(void *arg, const struct cairn_kept *kept),
+                          void *arg,
+                          struct cairn_usage *ret);
 
 /* "last", "newest finite", "no rule keeps it", ...; "?" for a number out of range.
  * Errors: -.   Ownership: static.   Threads: any.   Blocks: never. */

@@ -38,6 +38,8 @@ static const struct codec_type codec_types[] = {
     CODEC_ROW(KEEP, keep, CODEC_SMALL),
     CODEC_ROW(KEPT, kept, LIMIT_MESSAGE_BYTES),
     CODEC_ROW(ROLLBACK, rollback, CODEC_SMALL),
+    CODEC_ROW(USAGE, usage, CODEC_SMALL),
+    CODEC_ROW(USAGE_INFO, usage_info, CODEC_SMALL),
     CODEC_ROW(ARENA_OPEN, arena_open, CODEC_SMALL),
     CODEC_ROW(ARENA, arena, CODEC_SMALL),
     CODEC_ROW(ARENA_MAPPED, arena_ref, CODEC_SMALL),

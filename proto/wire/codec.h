@@ -31,6 +31,8 @@ enum wire_type {
     WIRE_KEEP = 22,         /* -> KEPT */
     WIRE_KEPT = 23,         /* <- */
     WIRE_ROLLBACK = 24,     /* -> DESCRIBED: where the run goes on */
+    WIRE_USAGE = 25,        /* -> USAGE_INFO: what a run takes of the disk */
+    WIRE_USAGE_INFO = 26,   /* <- */
     WIRE_ARENA_OPEN = 32,   /* -> ARENA */
     WIRE_ARENA = 33,        /* <- with a descriptor, the only frame that has one */
     WIRE_ARENA_MAPPED = 34, /* -> DONE */
@@ -183,7 +185,7 @@ struct wire_keep {
     uint64_t below; /* 0: from the newest on */
 };
 struct wire_kept_boundary {
-    uint64_t seq, step, created_ns, own_bytes;
+    uint64_t seq, step, created_ns, own_bytes, shared_bytes;
     uint32_t why, rule;
 };
 struct wire_kept {
@@ -191,7 +193,14 @@ struct wire_kept {
     uint32_t count;
     bool more;
     uint64_t removed, damaged;
+    uint64_t bytes;
     struct slice policy;
+};
+struct wire_usage {
+    struct slice run;
+};
+struct wire_usage_info {
+    uint64_t segment_bytes, unnamed_bytes, index_bytes;
 };
 /* UNPIN, too: without why. */
 struct wire_pin {
@@ -300,6 +309,8 @@ union wire_msg {
     struct wire_policy_info policy_info;
     struct wire_keep keep;
     struct wire_kept kept;
+    struct wire_usage usage;
+    struct wire_usage_info usage_info;
     struct wire_described described;
     struct wire_manifest manifest;
     struct wire_chunk_list chunk_list;

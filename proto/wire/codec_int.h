@@ -119,6 +119,8 @@ CODEC_PAIR(policy);
 CODEC_PAIR(policy_info);
 CODEC_PAIR(keep);
 CODEC_PAIR(kept);
+CODEC_PAIR(usage);
+CODEC_PAIR(usage_info);
 CODEC_PAIR(describe);
 CODEC_PAIR(described);
 CODEC_PAIR(manifest);

@@ -1,4 +1,4 @@
-/* codec_policy.c: POLICY to ROLLBACK. */
+/* codec_policy.c: POLICY to USAGE_INFO. */
 #include "wire/codec_int.h"
 
 /* A text that may be left out. */
@@ -94,6 +94,7 @@ int codec_kept_from(struct codec *c, const void *pb, union wire_msg *ret)
             .step = from->step,
             .created_ns = from->created_ns,
             .own_bytes = from->own_bytes,
+            .shared_bytes = from->shared_bytes,
             .why = (uint32_t)from->why,
             .rule = from->rule,
         };
@@ -104,6 +105,7 @@ int codec_kept_from(struct codec *c, const void *pb, union wire_msg *ret)
         .more = m->more != 0,
         .removed = m->removed,
         .damaged = m->damaged,
+        .bytes = m->bytes,
     };
     return codec_text(c, "policy", m->policy, LIMIT_POLICY_BYTES, &ret->kept.policy);
 }
@@ -119,6 +121,7 @@ static Cairn__KeptBoundary *codec_kept_boundary_to(struct bump *b,
     pb->step = from->step;
     pb->created_ns = from->created_ns;
     pb->own_bytes = from->own_bytes;
+    pb->shared_bytes = from->shared_bytes;
     pb->why = (Cairn__KeepWhy)from->why;
     pb->rule = from->rule;
     return pb;
@@ -134,6 +137,7 @@ void *codec_kept_to(struct bump *b, const union wire_msg *msg)
     pb->more = from->more;
     pb->removed = from->removed;
     pb->damaged = from->damaged;
+    pb->bytes = from->bytes;
     pb->policy = codec_bin(from->policy);
     pb->n_boundaries = from->count;
     pb->boundaries = codec_list(b, from->count);
@@ -163,5 +167,41 @@ void *codec_rollback_to(struct bump *b, const union wire_msg *msg)
     }
     pb->run = codec_bin(msg->rollback.run);
     pb->selector = codec_bin(msg->rollback.selector);
+    return pb;
+}
+
+int codec_usage_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__Usage *m = pb;
+    return codec_text(c, "run", m->run, CODEC_TEXT_SHORT, &ret->usage.run);
+}
+
+void *codec_usage_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__Usage *pb = codec_new(b, &cairn__usage__descriptor);
+    if (pb != NULL) {
+        pb->run = codec_bin(msg->usage.run);
+    }
+    return pb;
+}
+
+int codec_usage_info_from(struct codec *c, const void *pb, union wire_msg *ret)
+{
+    const Cairn__UsageInfo *m = pb;
+    (void)c;
+    ret->usage_info = (struct wire_usage_info){ .segment_bytes = m->segment_bytes,
+                                                .unnamed_bytes = m->unnamed_bytes,
+                                                .index_bytes = m->index_bytes };
+    return 0;
+}
+
+void *codec_usage_info_to(struct bump *b, const union wire_msg *msg)
+{
+    Cairn__UsageInfo *pb = codec_new(b, &cairn__usage_info__descriptor);
+    if (pb != NULL) {
+        pb->segment_bytes = msg->usage_info.segment_bytes;
+        pb->unnamed_bytes = msg->usage_info.unnamed_bytes;
+        pb->index_bytes = msg->usage_info.index_bytes;
+    }
     return pb;
 }

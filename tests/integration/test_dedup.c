@@ -1,5 +1,6 @@
 /* What a trainer does not change is stored once. */
 #include <cairn/admin.h>
+#include <cairn/keep.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,36 @@ static void lora_train(struct job *j, uint64_t step)
     }
 }
 
+struct sums {
+    uint64_t own_bytes, shared_bytes; /* the latter of the last one */
+};
+
+static int sums_each(void *arg, const struct cairn_kept *kept)
+{
+    struct sums *sums = arg;
+    sums->own_bytes += kept->own_bytes;
+    sums->shared_bytes = kept->shared_bytes;
+    return 0;
+}
+
+/* Two are left: what each has for itself, and once what both have, is all there is. */
+static void lora_usage(struct site *s)
+{
+    struct sums sums = { .own_bytes = 0 };
+    struct cairn_usage usage;
+    struct cairn_usage again;
+    cr_assert_eq(cairn_usage(s->c, sums_each, &sums, &usage), 0, "%s", cairn_error(s->c));
+    cr_assert_eq(usage.boundary_count, 2);
+    cr_assert(sums.own_bytes > 0 && sums.shared_bytes > 50 * sums.own_bytes);
+    cr_assert_eq(usage.payload_bytes, sums.own_bytes + sums.shared_bytes);
+    cr_assert_geq(usage.segment_bytes, usage.payload_bytes, "what is referred to is there");
+    cr_assert_leq(usage.segment_bytes, usage.payload_bytes + (UINT64_C(1) << 20), "and no more");
+    cr_assert_gt(usage.index_bytes, 0);
+    cr_assert_eq(cairn_usage(s->c, NULL, NULL, &again), 0, "%s", cairn_error(s->c));
+    cr_assert_eq(memcmp(&usage, &again, sizeof usage), 0);
+    cr_assert_eq(cairn_usage(s->c, NULL, NULL, NULL), -CAIRN_EINVAL);
+}
+
 static void lora_saves(struct site *s)
 {
     struct cairn_boundary b;
@@ -60,6 +91,7 @@ static void lora_saves(struct site *s)
     cr_assert_eq(cairn_remove(s->c, "seq:1", NULL), 0, "%s", cairn_error(s->c));
     cr_assert_eq(cairn_remove(s->c, "seq:3", NULL), 0, "%s", cairn_error(s->c));
     site_check(s, "latest");
+    lora_usage(s);
 }
 
 /* What is trained is told by its bytes, and whether all of it stands still. */

@@ -35,7 +35,7 @@ has out "cairn "
 expect 0 "$CAIRN" --help
 has out "Exit codes:"
 has out "no such run, boundary or entry"
-for command in status runs log show verify keep rollback pin unpin pins label rm exec bench; do
+for command in status runs log show verify keep du rollback pin unpin pins label rm exec bench; do
     expect 0 "$CAIRN" --help
     has out "  $command"
     expect 0 "$CAIRN" "$command" --help

@@ -12,6 +12,9 @@ seqs() {
 
 daemon_start data
 expect 3 "$CAIRN" keep demo
+expect 3 "$CAIRN" du demo
+expect 0 "$CAIRN" du --json
+same '{"runs":[]}' "$(tr -d ' \n' <out)" "no run"
 for step in 10 20 30 40 50 60; do
     expect 0 "$SMALL_TRAINER" demo save $step loss=0.$step
 done
@@ -56,6 +59,32 @@ expect 0 "$CAIRN" keep demo
 same none "$(cat out)" "a policy of its own that keeps everything"
 expect 0 "$CAIRN" keep demo --default --json
 json true default
+
+# ---- du: what the file system says of the run's files
+blocks() {
+    find "data/runs/$(id -u)/demo/$1" -type f -name "$2" -printf '%b\n' | awk '{ sum += $1 } END { print sum * 512 }'
+}
+expect 0 "$SMALL_TRAINER" other save 1
+expect 0 "$CAIRN" du
+has out "RUN   BOUNDARIES PAYLOAD"
+has out "demo           2"
+has out "other          1"
+expect 0 "$CAIRN" du --json
+json demo runs 0 run
+json 2 runs 0 boundary_count
+json "$(blocks segments '*.seg')" runs 0 segment_bytes
+json "$(blocks segments '*.tmp')" runs 0 unnamed_bytes
+json "$(blocks index data.mdb)" runs 0 index_bytes
+json other runs 1 run
+expect 0 "$CAIRN" du demo
+has out "SEQ STEP AGE"
+has out "2 boundaries, "
+expect 0 "$CAIRN" du demo --json
+json demo runs 0 run
+json 7 runs 0 boundaries 0 seq
+json 60 runs 0 boundaries 1 step
+expect 4 "$CAIRN" du demo other
+expect 0 "$CAIRN" rm --run -y other
 
 # ---- rollback
 expect 0 "$CAIRN" rollback demo@seq:6

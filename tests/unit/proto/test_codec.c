@@ -248,8 +248,8 @@ CASE(codec, pins_and_labels)
 CASE(codec, policies)
 {
     static const struct wire_kept_boundary rows[] = {
-        { UINT64_MAX, 2, 3, 4, KEEP_GOES_SPACE, 0 },
-        { 1, 0, 0, 0, KEEP_BEST, 7 },
+        { UINT64_MAX, 2, 3, 4, 5, KEEP_GOES_SPACE, 0 },
+        { 1, 0, 0, 0, 0, KEEP_BEST, 7 },
     };
     union wire_msg out;
     union wire_msg in = { .policy = { .run = slice_str("r") } };
@@ -272,12 +272,18 @@ CASE(codec, policies)
     codec_there_and_back(WIRE_KEEP, &in, &out);
     cr_assert(out.keep.dry_run && out.keep.has_policy && out.keep.below == UINT64_MAX);
     codec_text_is(out.keep.policy, "none");
-    in = (union wire_msg){ .kept = { rows, 2, true, 5, 6, slice_str("last=1") } };
+    in = (union wire_msg){ .kept = { rows, 2, true, 5, 6, 7, slice_str("last=1") } };
     codec_there_and_back(WIRE_KEPT, &in, &out);
     cr_assert(out.kept.count == 2 && out.kept.more && out.kept.removed == 5);
-    cr_assert_eq(out.kept.damaged, 6);
+    cr_assert(out.kept.damaged == 6 && out.kept.bytes == 7);
     cr_assert_eq(memcmp(out.kept.boundaries, rows, sizeof rows), 0);
     codec_text_is(out.kept.policy, "last=1");
+    in = (union wire_msg){ .usage = { slice_str("r") } };
+    codec_there_and_back(WIRE_USAGE, &in, &out);
+    codec_text_is(out.usage.run, "r");
+    in = (union wire_msg){ .usage_info = { UINT64_MAX, 2, 3 } };
+    codec_there_and_back(WIRE_USAGE_INFO, &in, &out);
+    cr_assert_eq(memcmp(&out.usage_info, &in.usage_info, sizeof in.usage_info), 0);
     codec_done();
 }
 
